@@ -1,0 +1,72 @@
+/* lock.h - a small futex lock, and the order in which locks may be taken.
+ *
+ * Climate: malloc.   Owns: nothing.   Callers: every room that shares state between threads.
+ * Held for tens of nanoseconds: spins a little, then sleeps. Never taken from a signal handler.
+ *
+ * Order: a thread that holds a lock may take only locks of a higher rank. The audit build checks it.
+ */
+#ifndef VT_BASE_LOCK_H
+#define VT_BASE_LOCK_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+enum vt_lock_rank {
+    VT_LOCK_START, /* life: one thread initialises */
+    VT_LOCK_HEAPS, /* heap: the registry and the pool of heaps without a thread */
+    VT_LOCK_SHARD, /* heap: the chunks of one NUMA node, and what is given back to the system */
+    VT_LOCK_POOL,  /* heap: whole free chunks and the growth of the window */
+    VT_LOCK_ARENA, /* os: memory for our own tables */
+    VT_LOCK_COUNT
+};
+
+struct vt_lock {
+    _Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody may sleep */
+    uint32_t rank;
+};
+
+#define VT_LOCK_INIT(r) {0, (r)}
+
+void vt__lock_slow(struct vt_lock *l);
+void vt__lock_wake(struct vt_lock *l);
+#ifdef VT_WITH_AUDIT
+void vt__lock_note_taken(struct vt_lock *l);
+void vt__lock_note_given(struct vt_lock *l);
+#else
+VT_INLINE void vt__lock_note_taken(struct vt_lock *l) { (void)l; }
+VT_INLINE void vt__lock_note_given(struct vt_lock *l) { (void)l; }
+#endif
+
+VT_INLINE void vt_lock(struct vt_lock *l) {
+    uint32_t free_word = 0;
+    /* acquire: what the last holder wrote is visible from here on; pairs with the exchange in vt_unlock. */
+    if (vt_unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
+                                                             memory_order_relaxed)))
+        vt__lock_slow(l);
+    vt__lock_note_taken(l);
+}
+
+VT_INLINE bool vt_trylock(struct vt_lock *l) {
+    uint32_t free_word = 0;
+    if (!atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    vt__lock_note_taken(l);
+    return true;
+}
+
+VT_INLINE void vt_unlock(struct vt_lock *l) {
+    vt__lock_note_given(l);
+    /* release: our writes happen before the next holder's acquire. */
+    if (vt_unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)) vt__lock_wake(l);
+}
+
+/* In the child of a fork no other thread exists, so whoever held the lock is gone. */
+VT_INLINE void vt_lock_reset(struct vt_lock *l) { atomic_store_explicit(&l->word, 0, memory_order_relaxed); }
+
+VT_HIDDEN_END
+
+#endif

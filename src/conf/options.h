@@ -1,0 +1,45 @@
+/* options.h - the options' values, and the words about them.
+ *
+ * Climate: malloc.   Owns: the values. Read once at start; a program may change one later through its own call.
+ */
+#ifndef VT_CONF_OPTIONS_H
+#define VT_CONF_OPTIONS_H
+
+#include "base/base.h"
+#include "base/text.h"
+
+VT_HIDDEN_BEGIN
+
+enum vt_option_kind { VT_KIND_BOOL, VT_KIND_TRI, VT_KIND_BYTES, VT_KIND_MSEC, VT_KIND_COUNT };
+
+enum vt_tri { VT_OFF, VT_ON, VT_AUTO };
+
+enum vt_option {
+#define OPTION(kind, name, dflt, low, high, help) VT_OPT_##name,
+#include "conf/options.def"
+    VT_OPT_COUNT
+};
+
+struct vt_option_row {
+    const char *name;
+    const char *help;
+    uint64_t dflt, low, high;
+    enum vt_option_kind kind;
+};
+
+extern const struct vt_option_row vt__option_rows[VT_OPT_COUNT];
+extern uint64_t vt__option_values[VT_OPT_COUNT];
+
+/* opt(retain) */
+#define vt_opt(name) (vt__option_values[VT_OPT_##name])
+
+void vt__options_read(void); /* from the environment; warns on stderr about what it does not understand */
+void vt__options_help(struct vt_text *t);
+void vt__option_show(struct vt_text *t, enum vt_option o, uint64_t value);
+
+/* "vitrine: warning: <a> '<subject>'<b>", one write. */
+void vt__warn(const char *a, const char *subject, const char *b);
+
+VT_HIDDEN_END
+
+#endif

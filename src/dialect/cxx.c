@@ -1,0 +1,95 @@
+/* cxx.c - operator new and operator delete, from C, by their mangled names. No C++ run-time library is needed: the three
+ * functions of it that failing needs are weak, and are there in every program that can see the failure.
+ *
+ * Out of memory: call the new-handler and try again for as long as there is one; then throw std::bad_alloc, or return NULL
+ * from the nothrow forms. Compiled with -fexceptions, because a handler may throw through us.
+ *
+ * Climate: malloc, but for failing.
+ */
+#include "heap/fast.h"
+#include "heap/heap.h"
+#include "os/os.h"
+
+typedef void (*new_handler)(void);
+extern new_handler std_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
+extern void std_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak));
+
+static void *try_alloc(size_t n_bytes, size_t align) {
+    return align <= VT_BLOCK_ALIGN ? vt__malloc(n_bytes) : vt__aligned_alloc(align, n_bytes);
+}
+
+static new_handler handler_now(void) { return std_get_new_handler != NULL ? std_get_new_handler() : NULL; }
+
+VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
+    for (;;) {
+        void *p = try_alloc(n_bytes, align);
+        if (p != NULL) return p;
+        new_handler handler = handler_now();
+        if (handler == NULL) break;
+        handler(); /* frees something, installs another handler, or throws */
+    }
+    if (std_throw_bad_alloc != NULL) std_throw_bad_alloc();
+    vt__os_abort();
+}
+
+/* A nothrow new must not let the handler's exception out; C cannot catch it, so the handler is called only if there is one
+ * and what it throws ends the program, as for any function that promised not to throw. */
+VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align) {
+    for (;;) {
+        void *p = try_alloc(n_bytes, align);
+        if (p != NULL) return p;
+        new_handler handler = handler_now();
+        if (handler == NULL) return NULL;
+        handler();
+    }
+}
+
+VT_INLINE void *new_throwing(size_t n_bytes) {
+    void *p = vt__fast_malloc(n_bytes);
+    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, VT_BLOCK_ALIGN);
+}
+
+VT_INLINE void *new_nothrow(size_t n_bytes) {
+    void *p = vt__fast_malloc(n_bytes);
+    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, VT_BLOCK_ALIGN);
+}
+
+VT_INLINE void *new_aligned(size_t n_bytes, size_t align) {
+    void *p = vt__aligned_alloc(align, n_bytes);
+    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, align);
+}
+
+VT_INLINE void *new_aligned_nothrow(size_t n_bytes, size_t align) {
+    void *p = vt__aligned_alloc(align, n_bytes);
+    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, align);
+}
+
+/* One row per operator: C name, mangled name, parameters, body. `nt` is const std::nothrow_t &. */
+#define OPERATOR(result, name, mangled, params, body)        \
+    VT_EXPORT result name params __asm__(mangled);           \
+    VT_EXPORT result name params body
+
+#define NEW(name, mangled, params, call) OPERATOR(void *, name, mangled, params, { return call; })
+#define DELETE(name, mangled, params, call) OPERATOR(void, name, mangled, params, { call; })
+
+/* clang-format off */
+NEW(vt_new,              "_Znwm",                               (size_t n), new_throwing(n))
+NEW(vt_new_array,        "_Znam",                               (size_t n), new_throwing(n))
+NEW(vt_new_nt,           "_ZnwmRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n))
+NEW(vt_new_array_nt,     "_ZnamRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n))
+NEW(vt_new_al,           "_ZnwmSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al))
+NEW(vt_new_array_al,     "_ZnamSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al))
+NEW(vt_new_al_nt,        "_ZnwmSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al))
+NEW(vt_new_array_al_nt,  "_ZnamSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al))
+DELETE(vt_del,             "_ZdlPv",                              (void *p), vt__fast_free(p))
+DELETE(vt_del_array,       "_ZdaPv",                              (void *p), vt__fast_free(p))
+DELETE(vt_del_nt,          "_ZdlPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), vt__fast_free(p))
+DELETE(vt_del_array_nt,    "_ZdaPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), vt__fast_free(p))
+DELETE(vt_del_sz,          "_ZdlPvm",                             (void *p, size_t n), vt__free_sized(p, n))
+DELETE(vt_del_array_sz,    "_ZdaPvm",                             (void *p, size_t n), vt__free_sized(p, n))
+DELETE(vt_del_al,          "_ZdlPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), vt__fast_free(p))
+DELETE(vt_del_array_al,    "_ZdaPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), vt__fast_free(p))
+DELETE(vt_del_al_nt,       "_ZdlPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), vt__fast_free(p))
+DELETE(vt_del_array_al_nt, "_ZdaPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), vt__fast_free(p))
+DELETE(vt_del_sz_al,       "_ZdlPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), vt__free_sized(p, n))
+DELETE(vt_del_array_sz_al, "_ZdaPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), vt__free_sized(p, n))

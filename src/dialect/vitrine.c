@@ -1,0 +1,31 @@
+/* vitrine.c - the library's own API, vitrine.h. Translation, no logic. Climate: host. */
+#include "vitrine.h"
+
+#include <errno.h>
+
+#include "base/base.h"
+#include "dump/stats.h"
+#include "heap/heap.h"
+#include "heap/upcalls.h"
+
+VT_EXPORT const char *vt_version(void) { return VITRINE_VERSION; }
+
+VT_EXPORT size_t vt_release_free_memory(void) { return vt__life_start() == 0 ? vt__heap_release_all() : 0; }
+
+VT_EXPORT int vt_stats_print(int fd, enum vt_format format) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__stats_write_fd(fd, format);
+}
+
+VT_EXPORT int vt_stats_get(struct vt_stats *stats) {
+    struct vt_class_stats classes[VT_N_CLASSES];
+    struct vt_stats now = {.size = sizeof(now)};
+    size_t size = stats->size;
+    if (size < sizeof(now)) return -EINVAL;
+    int err = vt__life_start();
+    if (err != 0) return err;
+    vt__heap_stats(&now, classes);
+    now.size = size;
+    __builtin_memcpy(stats, &now, sizeof(now));
+    return 0;
+}

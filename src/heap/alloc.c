@@ -1,0 +1,197 @@
+/* alloc.c - the malloc family when the fast path does not suffice, and the rules C has for it.
+ *
+ * Climate: malloc.   Owns: nothing.   Callers: fast.h, dialect/.
+ */
+#include <errno.h>
+
+#include "heap/fast.h"
+#include "heap/impl.h"
+#include "heap/upcalls.h"
+
+_Atomic bool vt__purge_is_wanted;
+
+void vt__poll(void) {
+    if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
+    atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
+    vt__life_purge_wanted();
+}
+
+void *vt__take(struct heap *h, unsigned cls) {
+    struct block *b = h->list[cls];
+    if (b == &vt__nil) {
+        if (!vt__refill(h, cls)) return NULL;
+        b = h->list[cls];
+    }
+    struct block *next = link_next(b, cls);
+    h->list[cls] = next != NULL ? next : (struct block *)&vt__nil;
+    return b;
+}
+
+static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach(); }
+
+static void *take_from(struct heap *h, unsigned cls) {
+    void *p = vt__take(h, cls);
+    vt__poll();
+    if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
+    if (vt_unlikely(p == NULL)) errno = ENOMEM;
+    return p;
+}
+
+void *vt__malloc_slow(size_t n_bytes) {
+    struct heap *h = my_heap();
+    if (vt_unlikely(h == NULL)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (n_bytes == 0) n_bytes = 1;
+    if (n_bytes <= VT_MEDIUM_MAX) return take_from(h, vt__class_of(n_bytes));
+    return vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
+}
+
+void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
+
+void *vt__calloc(size_t n, size_t each_bytes) {
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (n_bytes > VT_MEDIUM_MAX)
+        return my_heap() != NULL ? vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true) : NULL;
+    void *p = vt__fast_malloc(n_bytes);
+    if (vt_unlikely(p == NULL)) return NULL;
+    unsigned cls = vt__class_of(vt_max(n_bytes, 1));
+    if (vt__tls.heap->bin[cls].is_zero) /* the list p came from was never used: only the link is not zero */
+        ((struct block *)p)->link = 0;
+    else
+        __builtin_memset(p, 0, n_bytes);
+    return p;
+}
+
+/* The first class from n_bytes up whose size is a multiple of align: its blocks are aligned by arithmetic. */
+static bool aligned_class(size_t align, size_t n_bytes, unsigned *out) {
+    size_t n = vt_round_up(vt_max(n_bytes, 1), align);
+    if (align > VT_SLICE || n > VT_MEDIUM_MAX) return false;
+    for (unsigned c = vt__class_of(n); c < VT_N_CLASSES; c++) {
+        if (vt__classes[c].block_bytes % align != 0) continue;
+        *out = c;
+        return true;
+    }
+    return false;
+}
+
+void *vt__aligned_alloc(size_t align, size_t n_bytes) {
+    unsigned cls;
+    if (align <= VT_BLOCK_ALIGN) return vt__fast_malloc(n_bytes);
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct heap *h = my_heap();
+    if (h == NULL) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (aligned_class(align, n_bytes, &cls)) return take_from(h, cls);
+    return vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
+}
+
+/* ---- free ---- */
+
+/* Of another thread's slab, or of one of ours beyond its first slice. */
+static void free_block(struct slab *s, uintptr_t owner, void *p) {
+    struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
+    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
+    if (offset % vt__classes[head->cls].block_bytes != 0) vt__bad_free(p);
+    if ((owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag)
+        vt__slab_give_back(vt__tls.real, head, p);
+    else
+        vt__remote_free(head, p);
+}
+
+void vt__free_slow(void *p) {
+    if (p == NULL) return;
+    if (!vt__is_in_window(p)) {
+        vt__life_foreign_free(p);
+        return;
+    }
+    struct slab *s = vt__slab(vt__slice_of(p));
+    /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    if (owner == VT_OWNER_NONE) vt__bad_free(p);
+    if (owner == VT_OWNER_LARGE)
+        vt__large_free(s, p);
+    else
+        free_block(s, owner, p);
+    vt__poll();
+}
+
+void vt__free(void *p) { vt__fast_free(p); }
+
+/* ---- sizes ---- */
+
+/* The slab or run p is a block of; ends the process if it is none. NULL when p is not ours at all. */
+static struct slab *head_of(const void *p) {
+    if (!vt__is_in_window(p)) return NULL;
+    struct slab *s = vt__slab(vt__slice_of(p));
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    if (owner == VT_OWNER_NONE) vt__bad_free(p);
+    return owner != VT_OWNER_LARGE && (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
+}
+
+static bool is_large(const struct slab *s) {
+    return atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_LARGE;
+}
+
+static size_t usable_of(const struct slab *s) {
+    return is_large(s) ? vt__large_usable(s) : vt__classes[s->cls].block_bytes;
+}
+
+size_t vt__usable_size(const void *p) {
+    if (p == NULL) return 0;
+    const struct slab *s = head_of(p);
+    return s != NULL ? usable_of(s) : vt__life_foreign_usable_size(p);
+}
+
+void vt__free_sized(void *p, size_t n_bytes) {
+#if VT_HARDEN > 1
+    if (p != NULL && vt__is_in_window(p)) {
+        size_t usable = vt__usable_size(p);
+        if (n_bytes > usable) vt__bad_size(p, n_bytes, usable);
+    }
+#else
+    (void)n_bytes;
+#endif
+    vt__fast_free(p);
+}
+
+static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
+    void *to = vt__fast_malloc(n_bytes);
+    if (to == NULL) return n_bytes <= old_bytes ? p : NULL; /* shrinking never fails */
+    __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
+    vt__fast_free(p);
+    return to;
+}
+
+void *vt__realloc(void *p, size_t n_bytes) {
+    if (p == NULL) return vt__fast_malloc(n_bytes);
+    if (n_bytes == 0) {
+        vt__fast_free(p);
+        return NULL;
+    }
+    if (n_bytes > PTRDIFF_MAX) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct slab *s = head_of(p);
+    if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
+    size_t usable = usable_of(s);
+    if (is_large(s)) {
+        void *to = vt__large_realloc(s, p, n_bytes);
+        vt__poll();
+        if (to != NULL) return to;
+    } else if (n_bytes <= usable && n_bytes >= usable / 2) {
+        return p;
+    }
+    return realloc_by_copy(p, usable, n_bytes);
+}

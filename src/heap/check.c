@@ -1,0 +1,125 @@
+/* check.c - the user's heap is damaged: one line that says what, where and how large, then abort.
+ *
+ * Climate: malloc.   Owns: nothing.   Callers: the heap, when a check failed. None of these return.
+ */
+#include "base/text.h"
+#include "heap/impl.h"
+#include "os/os.h"
+
+struct report {
+    char line[256];
+    struct vt_text text;
+};
+
+static void begin(struct report *r, const char *what, const void *p) {
+    r->text = (struct vt_text){r->line, sizeof(r->line) - 1, 0, false, NULL, NULL};
+    vt__text_put(&r->text, "vitrine: error: ");
+    vt__text_put(&r->text, what);
+    vt__text_put(&r->text, " ");
+    vt__text_hex(&r->text, (uintptr_t)p);
+    vt__text_put(&r->text, ": ");
+}
+
+static void put_size(struct report *r, size_t n_bytes, const char *behind) {
+    vt__text_uint(&r->text, n_bytes);
+    vt__text_put(&r->text, behind);
+}
+
+static void put_class(struct report *r, const struct slab *head) {
+    put_size(r, vt__classes[head->cls].block_bytes, " bytes (class ");
+    put_size(r, head->cls, ")");
+}
+
+VT_NORETURN static void end(struct report *r) {
+    r->line[r->text.len++] = '\n';
+    vt__os_write(2, r->line, r->text.len);
+    vt__os_abort();
+}
+
+void vt__double_free(const void *p, const struct slab *head) {
+    struct report r;
+    begin(&r, "double free of", p);
+    vt__text_put(&r.text, "block of ");
+    put_class(&r, head);
+    vt__text_put(&r.text, " is already free");
+    end(&r);
+}
+
+/* The large block that p points into, if any: its first slice is the nearest one below that has an owner. */
+static const struct slab *large_around(slab_id i) {
+    const struct slab *s = vt__slab(i);
+    for (unsigned back = 0; back < 1024 && back < i; back++)
+        if (atomic_load_explicit(&s[-(long)back].owner, memory_order_relaxed) != VT_OWNER_NONE) {
+            s -= back;
+            bool is_inside = atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_LARGE && back < s->run_slices;
+            return is_inside ? s : NULL;
+        }
+    return NULL;
+}
+
+VT_NORETURN static void not_a_start(const void *p, size_t inside, const struct slab *head, size_t block_bytes) {
+    struct report r;
+    begin(&r, "free of", p);
+    vt__text_put(&r.text, "not the start of a block: ");
+    put_size(&r, inside, " bytes inside a block of ");
+    if (block_bytes > VT_MEDIUM_MAX)
+        put_size(&r, block_bytes, " bytes (large)");
+    else
+        put_class(&r, head);
+    end(&r);
+}
+
+void vt__bad_free(const void *p) {
+    slab_id i = vt__slice_of(p);
+    const struct slab *s = vt__slab(i);
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+    const struct slab *large = owner == VT_OWNER_LARGE ? s : owner == VT_OWNER_NONE ? large_around(i) : NULL;
+    if (large != NULL)
+        not_a_start(p, (uintptr_t)p - vt__slice_address(vt__slab_id(large)), large, vt__large_usable(large));
+    if (owner == VT_OWNER_NONE) {
+        struct report r;
+        begin(&r, "double free of", p);
+        vt__text_put(&r.text, "no block is there, it was freed or never allocated");
+        end(&r);
+    }
+    const struct slab *head = (owner & VT_OWNER_INNER) != 0 ? s - s->delta : s;
+    size_t block_bytes = vt__classes[head->cls].block_bytes;
+    size_t inside = ((uintptr_t)p - vt__slice_address(vt__slab_id(head))) % block_bytes;
+    if (inside != 0) not_a_start(p, inside, head, block_bytes);
+    vt__double_free(p, head);
+}
+
+void vt__bad_link(const struct block *b, unsigned cls) {
+    struct report r;
+    begin(&r, "free list corrupted at", b);
+    vt__text_put(&r.text, "a freed block of ");
+    put_size(&r, vt__class_bytes(cls), " bytes (class ");
+    put_size(&r, cls, ") was written to");
+    end(&r);
+}
+
+void vt__bad_size(const void *p, size_t n_bytes, size_t usable) {
+    struct report r;
+    begin(&r, "sized delete of", p);
+    put_size(&r, n_bytes, " bytes given, but the block has ");
+    put_size(&r, usable, " bytes");
+    if (usable <= VT_MEDIUM_MAX) {
+        vt__text_put(&r.text, " (class ");
+        put_size(&r, vt__class_of(usable), ")");
+    }
+    end(&r);
+}
+
+#ifdef VT_WITH_AUDIT
+void vt__assert_failed(const char *what, const char *file, int line) {
+    struct report r;
+    r.text = (struct vt_text){r.line, sizeof(r.line) - 1, 0, false, NULL, NULL};
+    vt__text_put(&r.text, "vitrine: error: audit failed: ");
+    vt__text_put(&r.text, what);
+    vt__text_put(&r.text, " at ");
+    vt__text_put(&r.text, file);
+    vt__text_char(&r.text, ':');
+    put_size(&r, (size_t)line, "");
+    end(&r);
+}
+#endif

@@ -1,0 +1,420 @@
+/* chunk.c - who gets which slices of which chunk.
+ *
+ *   shard   one per NUMA node: its partly used chunks, in 64 bins by their longest run of free slices
+ *   pool    chunks that are wholly free, as two bitmaps (free; free and clean), and the growth of the window
+ *
+ * A small request takes the smallest sufficient run, from the fullest chunk of the first few; a chunk whose last slice
+ * comes back goes to the pool. Requests of a chunk or more take neighbouring chunks from the pool, and the rest of the
+ * last chunk goes to the shard. Slices that are dirty (resident) are preferred to clean ones: they cost no page fault.
+ *
+ * Climate: malloc.   Owns: chunk[], shards, pool.   Locks: shard, then pool.
+ */
+#include "heap/chunk.h"
+
+#include <errno.h>
+
+#include "conf/options.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+
+struct chunk *vt__chunks;
+struct vt_shard vt__shards[VT_MAX_NODES];
+struct vt_pool vt__pool = {.lock = VT_LOCK_INIT(VT_LOCK_POOL)};
+
+/* ---- bits ---- */
+
+/* Bits i where i..i+n-1 are all set in x. */
+static uint64_t runs_of(uint64_t x, unsigned n) {
+    while (n > 1) {
+        unsigned shift = n / 2;
+        x &= x >> shift;
+        n -= shift;
+    }
+    return x;
+}
+
+static unsigned longest_run(uint64_t x) {
+    unsigned low = 0; /* a run of this length exists */
+    for (unsigned step = 32; step > 0; step /= 2)
+        if (low + step <= VT_CHUNK_SLICES && runs_of(x, low + step) != 0 && low + step > 0) low += step;
+    if (low == 63 && x == ~UINT64_C(0)) low = 64;
+    return low;
+}
+
+static uint64_t mask_of(unsigned first, unsigned n) {
+    return (n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << first;
+}
+
+static uint64_t aligned_bits(size_t align) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < VT_CHUNK_SLICES; i += align) bits |= UINT64_C(1) << i;
+    return bits;
+}
+
+/* ---- a shard's bins ---- */
+
+static struct vt_shard *shard_of(const struct chunk *c) { return &vt__shards[c->node]; }
+
+void vt__chunk_unbin(struct chunk *c) {
+    struct vt_shard *sh = shard_of(c);
+    if (c->longest == 0) return;
+    if (c->prev != 0)
+        vt__chunks[c->prev - 1].next = c->next;
+    else
+        sh->bin[c->longest] = c->next;
+    if (c->next != 0) vt__chunks[c->next - 1].prev = c->prev;
+    if (sh->bin[c->longest] == 0) sh->occupied &= ~(UINT64_C(1) << (c->longest - 1));
+    c->longest = 0;
+}
+
+void vt__chunk_bin(struct chunk *c) {
+    struct vt_shard *sh = shard_of(c);
+    unsigned n = longest_run(c->free_slices);
+    if (n == 0) return;
+    uint32_t name = (uint32_t)(c - vt__chunks) + 1;
+    c->longest = (uint8_t)n;
+    c->prev = 0;
+    c->next = sh->bin[n];
+    if (c->next != 0) vt__chunks[c->next - 1].prev = name;
+    sh->bin[n] = name;
+    sh->occupied |= UINT64_C(1) << (n - 1);
+}
+
+/* ---- the pool of wholly free chunks ---- */
+
+static void set_bit(uint64_t *map, size_t i, bool on) {
+    uint64_t bit = UINT64_C(1) << (i % 64);
+    map[i / 64] = on ? map[i / 64] | bit : map[i / 64] & ~bit;
+}
+
+static bool get_bit(const uint64_t *map, size_t i) { return (map[i / 64] >> (i % 64) & 1) != 0; }
+
+void vt__pool_put(size_t chunk) {
+    struct chunk *c = &vt__chunks[chunk];
+    bool is_clean = c->dirty_slices == 0;
+    c->free_slices = VT_ALL_SLICES;
+    set_bit(vt__pool.free_map, chunk, true);
+    set_bit(vt__pool.clean_map, chunk, is_clean);
+    vt__pool.n_free++;
+    vt__pool.n_clean += is_clean;
+    vt__pool.low_word = vt_min(vt__pool.low_word, chunk / 64);
+}
+
+void vt__pool_remove(size_t chunk) {
+    vt__pool.n_free--;
+    vt__pool.n_clean -= get_bit(vt__pool.clean_map, chunk);
+    set_bit(vt__pool.free_map, chunk, false);
+    set_bit(vt__pool.clean_map, chunk, false);
+}
+
+/* One free chunk: the lowest dirty one, else the lowest. */
+static bool pool_find_one(size_t *out) {
+    if (vt__pool.n_free == 0) return false;
+    bool wants_dirty = vt__pool.n_free > vt__pool.n_clean;
+    size_t n_words = vt_div_up(vt__window.n_chunks, 64);
+    bool seen_any = false;
+    for (size_t w = vt__pool.low_word; w < n_words; w++) {
+        if (!seen_any && vt__pool.free_map[w] == 0) {
+            vt__pool.low_word = w + 1;
+            continue;
+        }
+        seen_any = true;
+        uint64_t bits = vt__pool.free_map[w] & (wants_dirty ? ~vt__pool.clean_map[w] : ~UINT64_C(0));
+        if (bits == 0) continue;
+        *out = w * 64 + (size_t)__builtin_ctzll(bits);
+        return true;
+    }
+    return false;
+}
+
+/* n free chunks in a row at a multiple of `align`: the lowest. */
+static bool pool_find_run(size_t n, size_t align, size_t *out) {
+    if (vt__pool.n_free < n) return false;
+    size_t start = vt_round_up(vt__pool.low_word * 64, align);
+    size_t i = start;
+    while (start + n <= vt__window.n_chunks) {
+        if (i % 64 == 0 && i + 64 <= start + n && vt__pool.free_map[i / 64] == ~UINT64_C(0)) {
+            i += 64;
+        } else if (get_bit(vt__pool.free_map, i)) {
+            i++;
+        } else {
+            start = vt_round_up(i + 1, align);
+            i = start;
+            continue;
+        }
+        if (i >= start + n) {
+            *out = start;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the limits count: chunks that are in use, or free and possibly resident. */
+static size_t footprint(void) { return (vt__window.n_chunks - vt__pool.n_clean - vt__pool.n_foreign) << VT_CHUNK_SHIFT; }
+
+/* How many of the n chunks would become resident anew? All but the dirty ones. */
+static bool is_over(size_t limit, size_t n_new_chunks) {
+    return limit != 0 && footprint() + (n_new_chunks << VT_CHUNK_SHIFT) > limit;
+}
+
+/* Chunks at the top of the window. A free chunk that already ends there is part of the need. */
+static bool pool_grow(size_t n, size_t align) {
+    size_t have = 0;
+    while (have < n && vt__window.n_chunks > have &&
+           get_bit(vt__pool.free_map, vt__window.n_chunks - have - 1))
+        have++;
+    size_t start = vt_round_up(vt__window.n_chunks - have, align);
+    size_t need = start + n - vt__window.n_chunks;
+    size_t first;
+    size_t got;
+    size_t before = vt__window.n_chunks;
+    if (vt__window_grow(need, &first, &got) != 0) return false;
+    vt__pool.n_foreign += first - before; /* constrained mode skipped these */
+    for (size_t i = first; i < first + got; i++) vt__pool_put(i);
+    return true;
+}
+
+/* n chunks in a row out of the pool, by growing if needed. Under the pool lock. */
+static int pool_take(size_t n, size_t align, size_t *out) {
+    for (int tries = 0; tries < 3; tries++) {
+        bool found = n == 1 && align == 1 ? pool_find_one(out) : pool_find_run(n, align, out);
+        if (found) {
+            size_t n_clean = 0;
+            for (size_t i = 0; i < n; i++) n_clean += get_bit(vt__pool.clean_map, *out + i);
+            if (n_clean > 0 && is_over(vt_opt(limit), n_clean)) return -ENOMEM;
+            for (size_t i = 0; i < n; i++) vt__pool_remove(*out + i);
+            return 0;
+        }
+        if (is_over(vt_opt(limit), n)) return -ENOMEM;
+        if (!pool_grow(n, align)) return -ENOMEM;
+    }
+    return -ENOMEM;
+}
+
+/* ---- taking ---- */
+
+static struct vt_shard *my_shard(void) {
+    return vt__pool.n_nodes <= 1 ? &vt__shards[0] : &vt__shards[vt__os_node() % vt__pool.n_nodes];
+}
+
+/* A chunk of this shard with room for n slices in a row: bins from the smallest sufficient, the fullest of the first few. */
+static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts) {
+    uint64_t bins = sh->occupied & ~(UINT64_C(0)) << (n - 1);
+    for (; bins != 0; bins &= bins - 1) {
+        unsigned b = (unsigned)__builtin_ctzll(bins) + 1;
+        struct chunk *best = NULL;
+        unsigned looked = 0;
+        for (uint32_t i = sh->bin[b]; i != 0 && looked < 4; looked++) {
+            struct chunk *c = &vt__chunks[i - 1];
+            i = c->next;
+            if ((runs_of(c->free_slices, n) & starts) == 0) continue;
+            if (best == NULL || __builtin_popcountll(c->free_slices) < __builtin_popcountll(best->free_slices)) best = c;
+        }
+        if (best != NULL) return best;
+    }
+    return NULL;
+}
+
+/* A chunk from the pool joins this shard. */
+static struct chunk *fresh_chunk(struct vt_shard *sh) {
+    size_t i = 0;
+    vt_lock(&vt__pool.lock);
+    int err = pool_take(1, 1, &i);
+    vt_unlock(&vt__pool.lock);
+    if (err != 0) return NULL;
+    struct chunk *c = &vt__chunks[i];
+    c->node = (uint8_t)(sh - vt__shards);
+    return c;
+}
+
+/* Free slices of c come into use. Under the shard lock. */
+static void use_slices(struct chunk *c, uint64_t mask) {
+    vt__chunk_unbin(c);
+    c->free_slices &= ~mask;
+    vt__chunk_bin(c);
+    vt__slices_count(&vt__pool.dirty_slices, 0 - (size_t)__builtin_popcountll(c->dirty_slices & mask));
+    vt__slices_count(&vt__pool.used_slices, (size_t)__builtin_popcountll(mask));
+}
+
+/* n slices in a row out of c. Under the shard lock. */
+static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, bool *is_zero) {
+    uint64_t dirty_runs = runs_of(c->free_slices & c->dirty_slices, n) & starts;
+    uint64_t runs = dirty_runs != 0 ? dirty_runs : runs_of(c->free_slices, n) & starts;
+    unsigned first = (unsigned)__builtin_ctzll(runs);
+    uint64_t mask = mask_of(first, n);
+    *is_zero = (c->dirty_slices & mask) == 0;
+    use_slices(c, mask);
+    return (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first);
+}
+
+static int take_from_shard(unsigned n, size_t align, slab_id *first, bool *is_zero) {
+    struct vt_shard *sh = my_shard();
+    uint64_t starts = align == 1 ? ~UINT64_C(0) : aligned_bits(align);
+    vt_lock(&sh->lock);
+    struct chunk *c = find_chunk(sh, n, starts);
+    if (c == NULL) c = fresh_chunk(sh);
+    if (c != NULL) *first = cut(c, n, starts, is_zero);
+    vt_unlock(&sh->lock);
+    return c != NULL ? 0 : -ENOMEM;
+}
+
+/* Whole chunks, and the rest of the last one to the shard. */
+static int take_chunks(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
+    size_t n = vt_div_up(n_slices, VT_CHUNK_SLICES);
+    size_t chunk = 0;
+    struct vt_shard *sh = my_shard();
+    vt_lock(&sh->lock);
+    vt_lock(&vt__pool.lock);
+    int err = pool_take(n, vt_max(align / VT_CHUNK_SLICES, 1), &chunk);
+    vt_unlock(&vt__pool.lock);
+    if (err == 0) {
+        uint64_t dirty = 0;
+        for (size_t i = 0; i < n; i++) {
+            struct chunk *c = &vt__chunks[chunk + i];
+            size_t used = vt_min(n_slices - i * VT_CHUNK_SLICES, VT_CHUNK_SLICES);
+            uint64_t mask = mask_of(0, (unsigned)used);
+            c->node = (uint8_t)(sh - vt__shards);
+            dirty |= c->dirty_slices & mask;
+            use_slices(c, mask);
+        }
+        *first = (slab_id)(chunk * VT_CHUNK_SLICES);
+        *is_zero = dirty == 0;
+    }
+    vt_unlock(&sh->lock);
+    return err;
+}
+
+static bool is_whole_chunks(size_t n_slices, size_t align) {
+    return n_slices >= VT_CHUNK_SLICES || align >= VT_CHUNK_SLICES;
+}
+
+int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
+    if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
+    int err = is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, is_zero)
+                                               : take_from_shard((unsigned)n_slices, align, first, is_zero);
+    vt__purge_after_take(n_slices, err == 0 && *is_zero);
+    if (err == 0) return 0;
+    if (vt__purge_all() == 0) return err; /* perhaps the system lacks just what we hold */
+    return is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, is_zero)
+                                            : take_from_shard((unsigned)n_slices, align, first, is_zero);
+}
+
+void vt__slices_zero(slab_id first, size_t n_slices) {
+    for (size_t done = 0; done < n_slices;) {
+        size_t i = first + done;
+        unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
+        unsigned n = (unsigned)vt_min(n_slices - done, VT_CHUNK_SLICES - from);
+        struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
+        struct vt_shard *sh = shard_of(c);
+        vt_lock(&sh->lock); /* our bits stand still, but they share a word with others */
+        uint64_t dirty = c->dirty_slices & mask_of(from, n);
+        vt_unlock(&sh->lock);
+        for (; dirty != 0; dirty &= dirty - 1) {
+            slab_id slice = (slab_id)(i - from + (size_t)__builtin_ctzll(dirty));
+            __builtin_memset((void *)vt__slice_address(slice), 0, VT_SLICE);
+        }
+        done += n;
+    }
+}
+
+/* ---- giving back ---- */
+
+/* Some slices of one chunk become free; when all of it is, it goes to the pool. Under the shard lock. */
+static void give_part(struct chunk *c, unsigned from, unsigned n, uint64_t now_ms) {
+    uint64_t mask = mask_of(from, n);
+    VT_ASSERT((c->free_slices & mask) == 0);
+    vt__chunk_unbin(c);
+    c->free_slices |= mask;
+    c->dirty_slices |= mask;
+    c->dirtied_ms = now_ms;
+    vt__slices_count(&vt__pool.dirty_slices, n);
+    vt__slices_count(&vt__pool.used_slices, 0 - (size_t)n);
+    if (c->free_slices != VT_ALL_SLICES) {
+        vt__chunk_bin(c);
+        return;
+    }
+    vt_lock(&vt__pool.lock);
+    vt__pool_put((size_t)(c - vt__chunks));
+    vt_unlock(&vt__pool.lock);
+}
+
+void vt__slices_give(slab_id first, size_t n_slices) {
+    uint64_t now_ms = vt__os_now_ms();
+    for (size_t done = 0; done < n_slices;) {
+        size_t i = first + done;
+        unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
+        unsigned n = (unsigned)vt_min(n_slices - done, VT_CHUNK_SLICES - from);
+        struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
+        struct vt_shard *sh = shard_of(c);
+        vt_lock(&sh->lock);
+        give_part(c, from, n, now_ms);
+        vt_unlock(&sh->lock);
+        done += n;
+    }
+    vt__purge_after_give(now_ms);
+}
+
+bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
+    size_t i = first + n_slices;
+    unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
+    if (from == 0 || from + n_more > VT_CHUNK_SLICES) return false; /* within the chunk where the run ends */
+    struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
+    struct vt_shard *sh = shard_of(c);
+    uint64_t mask = mask_of(from, (unsigned)n_more);
+    vt_lock(&sh->lock);
+    bool is_free = (c->free_slices & mask) == mask;
+    if (is_free) use_slices(c, mask);
+    vt_unlock(&sh->lock);
+    return is_free;
+}
+
+/* ---- start, fork, statistics ---- */
+
+int vt__chunks_open(void) {
+    size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
+    vt__pool.free_map = vt__arena_take(map_bytes, VT_OS_PAGE);
+    vt__pool.clean_map = vt__arena_take(map_bytes, VT_OS_PAGE);
+    if (vt__pool.free_map == NULL || vt__pool.clean_map == NULL) return -ENOMEM;
+    size_t n_nodes = vt_opt(numa_nodes) != 0 ? vt_opt(numa_nodes) : vt__os_n_nodes();
+    vt__pool.n_nodes = (unsigned)vt_min(n_nodes, VT_MAX_NODES);
+    for (unsigned i = 0; i < VT_MAX_NODES; i++) vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD);
+    vt__purge_open();
+    size_t first;
+    size_t got;
+    int err = vt__window_grow(1, &first, &got);
+    if (err != 0) return err;
+    vt__pool.n_foreign = first;
+    /* The first slice is nobody's, so that a slab id of 0 can mean none. */
+    struct chunk *c = &vt__chunks[first];
+    c->free_slices = first == 0 ? VT_ALL_SLICES & ~UINT64_C(1) : VT_ALL_SLICES;
+    vt__chunk_bin(c);
+    for (size_t i = first + 1; i < first + got; i++) vt__pool_put(i);
+    return 0;
+}
+
+void vt__chunks_fork_prepare(void) {
+    for (unsigned i = 0; i < vt__pool.n_nodes; i++) vt_lock(&vt__shards[i].lock);
+    vt_lock(&vt__pool.lock);
+}
+
+void vt__chunks_fork_done(bool is_child) {
+    if (is_child) {
+        vt_lock_reset(&vt__pool.lock);
+        for (unsigned i = 0; i < vt__pool.n_nodes; i++) vt_lock_reset(&vt__shards[i].lock);
+        return;
+    }
+    vt_unlock(&vt__pool.lock);
+    for (unsigned i = vt__pool.n_nodes; i-- > 0;) vt_unlock(&vt__shards[i].lock);
+}
+
+void vt__chunks_stats(struct vt_chunk_stats *out) {
+    *out = (struct vt_chunk_stats){0};
+    out->used_bytes = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
+    out->retained_bytes = atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
+    vt_lock(&vt__pool.lock);
+    out->grown_bytes = (vt__window.n_chunks - vt__pool.n_foreign) << VT_CHUNK_SHIFT;
+    out->purged_bytes = vt__pool.purged_bytes;
+    out->n_purges = vt__pool.n_purges;
+    vt_unlock(&vt__pool.lock);
+}

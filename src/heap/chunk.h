@@ -1,0 +1,57 @@
+/* chunk.h - the shards and the pool, shared by chunk.c (who gets what) and purge.c (what goes back). Climate: malloc. */
+#ifndef VT_HEAP_CHUNK_H
+#define VT_HEAP_CHUNK_H
+
+#include "heap/impl.h"
+
+VT_HIDDEN_BEGIN
+
+struct vt_shard {
+    struct vt_lock lock;
+    uint64_t occupied;   /* bit b-1: bin[b] is not empty */
+    uint32_t bin[65];    /* chunk + 1, by longest free run; 0: none */
+} VT_ALIGNED(VT_CACHE_LINE);
+
+struct vt_pool {
+    struct vt_lock lock;
+    uint64_t *free_map;  /* bit per chunk: wholly free */
+    uint64_t *clean_map; /* of these, not resident */
+    size_t n_free, n_clean, n_foreign;
+    size_t low_word;     /* no free chunk below this word of free_map */
+    unsigned n_nodes;
+    /* purge.c */
+    size_t budget_bytes;    /* free memory that may stay resident now: `retain`, or more while the program oscillates */
+    size_t peak_used_bytes; /* recent; decays */
+    size_t soft_limit_bytes;
+    uint64_t last_purge_ms, last_tick_ms;
+    size_t purge_cursor;    /* chunk to look at next */
+    size_t purged_bytes, n_purges;
+    size_t regret_bytes;    /* purged of late, and not yet missed */
+    /* any thread; changed under some lock, read without */
+    _Atomic size_t used_slices;  /* in slabs and runs */
+    _Atomic size_t dirty_slices; /* free, and perhaps resident */
+};
+
+extern struct vt_shard vt__shards[VT_MAX_NODES];
+extern struct vt_pool vt__pool;
+
+VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
+    atomic_fetch_add_explicit(counter, n_more, memory_order_relaxed); /* relaxed: a figure, it guards nothing */
+}
+
+/* Under the shard lock: the chunk leaves its bin, changes, and comes back. */
+void vt__chunk_unbin(struct chunk *c);
+void vt__chunk_bin(struct chunk *c);
+
+/* Under the pool lock. */
+void vt__pool_put(size_t chunk);
+void vt__pool_remove(size_t chunk);
+
+void vt__purge_open(void);
+void vt__purge_after_take(size_t n_slices, bool was_clean);
+void vt__purge_after_give(uint64_t now_ms);
+size_t vt__purge_all(void); /* every free page, now; answers the bytes */
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,34 @@
+/* class.c - fills the table of size classes. Climate: malloc. */
+#include "heap/class.h"
+
+#include "heap/impl.h"
+
+#define MAX_SLAB_SLICES 15
+
+struct vt_class vt__classes[VT_N_CLASSES];
+
+/* The fewest slices whose unusable tail is at most 1/27 (3.75 %); the least wasteful if none is. */
+static unsigned slab_slices(size_t block_bytes) {
+    unsigned best = 1;
+    size_t best_waste = SIZE_MAX; /* in 1/1024 of the slab */
+    for (unsigned n = 1; n <= MAX_SLAB_SLICES; n++) {
+        size_t slab = n * VT_SLICE;
+        if (slab < block_bytes) continue;
+        size_t waste = slab % block_bytes * 1024 / slab;
+        if (waste * 27 <= 1024) return n;
+        if (waste < best_waste) best_waste = waste, best = n;
+    }
+    return best;
+}
+
+void vt__classes_init(void) {
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        struct vt_class *k = &vt__classes[c];
+        size_t bytes = vt__class_bytes(c);
+        k->block_bytes = (uint32_t)bytes;
+        k->recip = (uint32_t)(((UINT64_C(1) << 32) + bytes - 1) / bytes);
+        k->n_slices = (uint8_t)slab_slices(bytes);
+        k->capacity = (uint16_t)(k->n_slices * VT_SLICE / bytes);
+        k->list_goal = (uint8_t)vt_min(vt_max(VT_LIST_BYTES / bytes, 2), VT_LIST_MAX);
+    }
+}

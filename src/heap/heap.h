@@ -1,0 +1,53 @@
+/* heap.h - the allocator, as other rooms see it.
+ *
+ * Climate: malloc.   Owns: the window (all memory that malloc hands out) and the tables about it.
+ * Callers: dialect/ (every malloc name), life/ (start, threads, fork), later probe/ and dump/.
+ * These functions set errno where C says so; free never does. docs/tour.md follows one call through the room.
+ */
+#ifndef VT_HEAP_HEAP_H
+#define VT_HEAP_HEAP_H
+
+#include "base/base.h"
+#include "base/text.h"
+
+VT_HIDDEN_BEGIN
+
+/* The malloc family under our own names: src/dialect gives them the names programs use. */
+void *vt__malloc(size_t n_bytes);
+void vt__free(void *p);
+void *vt__calloc(size_t n, size_t each_bytes);
+void *vt__realloc(void *p, size_t n_bytes);
+void *vt__aligned_alloc(size_t align, size_t n_bytes); /* align: a power of two; any size */
+size_t vt__usable_size(const void *p);                 /* 0 for NULL */
+void vt__free_sized(void *p, size_t n_bytes);          /* the secure build checks the size */
+
+/* Start and threads, for life/. */
+int vt__heap_start(void);          /* once, before anything else: 0 or -errno */
+void vt__heap_detach_thread(void); /* this thread's memory becomes anybody's; it may come back later */
+void vt__heap_fork_prepare(void);
+void vt__heap_fork_done(bool is_child);
+
+/* Memory given back. */
+size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
+bool vt__heap_purge_step(void);    /* what is due by now; false when nothing is left to wait for */
+
+/* Is p in memory of ours? Any address may be asked about. */
+bool vt__heap_owns(const void *p);
+
+/* Statistics: a consistent-enough picture, taken without stopping anybody. */
+struct vt_stats;
+struct vt_class_stats {
+    size_t block_bytes;
+    size_t n_slabs, n_blocks, n_live, n_cached, n_free;
+    size_t slab_bytes, resident_bytes;
+};
+#define VT_N_CLASSES 112
+void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
+
+#ifdef VT_WITH_AUDIT
+void vt__heap_audit(void); /* every structure of the calling thread's heap and of the chunks */
+#endif
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,263 @@
+/* impl.h - the heap's structures, shared between the files of this room.
+ *
+ *   window   one reservation; chunk = 2 MiB of it; slice = 32 KiB, 64 to a chunk
+ *   slab     1..15 slices cut into blocks of one class, owned by one heap
+ *   run      slices or chunks that are one large block
+ *   heap     what one thread allocates from: per class a list of ready blocks, and the slabs they come from
+ *
+ * All tables are arrays indexed by the offset into the window, so finding a block's slab is arithmetic:
+ *
+ *   slab[]   64 B per slice     who owns it, how it is cut, its free blocks
+ *   fbits[]  1 bit per 16 B     set while a block sits in its slab's free list: a second free finds it set
+ *   chunk[]  64 B per chunk     which slices are free, which may be dirty
+ *
+ * Climate: malloc.
+ */
+#ifndef VT_HEAP_IMPL_H
+#define VT_HEAP_IMPL_H
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "heap/class.h"
+#include "heap/heap.h"
+
+VT_HIDDEN_BEGIN
+
+/* Hardening: 0 bare (for measuring), 1 default, 2 secure. docs/decisions/hardening.md */
+#ifndef VT_HARDEN
+#define VT_HARDEN 1
+#endif
+
+/* The three sizes below were settled by measuring: docs/decisions/slices.md */
+#ifndef VT_SLICE_SHIFT
+#define VT_SLICE_SHIFT 15
+#endif
+#ifndef VT_WAKE_SHIFT
+#define VT_WAKE_SHIFT 4 /* a full slab is used again once 1/16 of it is free */
+#endif
+#ifndef VT_CARVE_BYTES
+#define VT_CARVE_BYTES KiB(4) /* fresh memory is handed out a page at a time */
+#endif
+#ifndef VT_LIST_BYTES
+#define VT_LIST_BYTES KiB(16)
+#endif
+#define VT_LIST_MAX 255
+
+#define VT_SLICE ((size_t)1 << VT_SLICE_SHIFT)
+#define VT_CHUNK_SHIFT 21
+#define VT_CHUNK ((size_t)1 << VT_CHUNK_SHIFT)
+#define VT_CHUNK_SLICES ((unsigned)(VT_CHUNK >> VT_SLICE_SHIFT))
+_Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word");
+#define VT_ALL_SLICES (VT_CHUNK_SLICES == 64 ? ~UINT64_C(0) : (UINT64_C(1) << (VT_CHUNK_SLICES & 63)) - 1)
+#define VT_WORD_SHIFT 9 /* one fbits word covers 512 bytes */
+#define VT_MAX_NODES 8
+
+struct block {
+    uintptr_t link; /* the next free block, encoded; see link.h. The rest is the user's. */
+};
+
+/* Who owns a slice: a heap's address, with bit 0 set for the later slices of a slab; or one of these. A thread's tag
+ * is its heap's address, so every other kind of slice leaves free's fast path by the same compare. */
+enum { VT_OWNER_NONE = 0, VT_OWNER_LARGE = 2, VT_OWNER_INNER = 1 /* bit */ };
+
+enum slab_state { SLAB_FREE, SLAB_CURRENT, SLAB_PARTIAL, SLAB_FULL };
+
+/* A slab is named by the index of its first slice; 0 is no slab (slice 0 is never handed out). */
+typedef uint32_t slab_id;
+
+struct slab {
+    /* any thread reads; the owner, or the holder of the heaps lock for a heap without a thread, writes */
+    _Atomic uintptr_t owner;
+    uint32_t recip;       /* of the block size; copied here so that free finds it in the line it has, */
+    uint32_t recip_again; /* twice, so that the compiler uses it in place, twice */
+    /* owner only */
+    uint32_t room;      /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
+    struct block *free; /* freed by the owner, newest first; NULL when none */
+    uint16_t carved;   /* blocks handed out at least once */
+    uint8_t cls;
+    uint8_t state;
+    uint8_t delta;      /* slices back to the first one */
+    bool was_zero;      /* uncarved memory is known to be zero */
+    bool is_moved;      /* LARGE: its pages came by mremap */
+    slab_id next, prev; /* the partial or full queue of its bin */
+    /* any thread */
+    _Atomic slab_id pending_next;  /* the owner's stack of slabs with remote frees */
+    uint32_t run_slices;           /* LARGE: slices of the run */
+    _Atomic uint64_t remote;       /* blocks freed by other threads; see remote.c */
+} VT_ALIGNED(VT_CACHE_LINE);
+_Static_assert(sizeof(struct slab) == 64, "a slab's descriptor is one cache line");
+/* Not FULL: room == blocks out (live, in a list, or on their way back) == carved - |free|.
+ * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
+
+struct bin {
+    slab_id current; /* list[] holds blocks of this slab only */
+    slab_id partial; /* slabs with enough free blocks, newest first */
+    slab_id full;
+    uint32_t is_zero; /* the blocks in list[] were never used: all zero but for the link */
+};
+
+/* Blocks of one foreign slab on their way home. */
+struct ring {
+    slab_id slab;
+    uint32_t n;
+    struct block *head, *tail;
+};
+#define VT_RING_SETS 8
+#define VT_RING_WAYS 2
+#define VT_RING_MAX_BLOCKS 32
+#ifndef VT_RING_MAX_BYTES
+#define VT_RING_MAX_BYTES KiB(64)
+#endif
+
+enum heap_state { HEAP_POOLED, HEAP_LIVE };
+
+struct heap {
+    /* owner only: fast path */
+    struct block *list[VT_N_CLASSES]; /* ready blocks; never NULL: an empty list is vt__nil */
+    /* owner only: slow path */
+    struct bin bin[VT_N_CLASSES];
+    struct ring ring[VT_RING_SETS * VT_RING_WAYS];
+    size_t ring_bytes;
+    bool is_borrowed; /* its thread is ending: give it back after each use */
+    /* any thread */
+    VT_ALIGNED(VT_CACHE_LINE) _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
+    _Atomic uint32_t state;
+    _Atomic uint64_t n_remote_frees; /* blocks we sent to other heaps */
+    /* under the heaps lock */
+    struct heap *next;        /* all heaps, never shortened */
+    struct heap *pool_next;   /* heaps without a thread, newest first */
+} VT_ALIGNED(VT_CACHE_LINE);
+
+/* A read that may meet another thread's write and takes either value. Plain where gcc would not fold an atomic load into
+ * the instruction that uses it (one instruction more on free's fast path); aligned words do not tear. */
+#if defined(__SANITIZE_THREAD__)
+#define vt_racy_read(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
+#else
+#define vt_racy_read(x) (x)
+#endif
+
+/* A thread's view. Three words, initial-exec: little enough to load by dlopen. */
+struct vt_tls {
+    struct heap *heap; /* lists to allocate from; the empty heap until the first malloc */
+    uintptr_t tag;     /* compared with a slab's owner; no owner has VT_NO_TAG */
+    struct heap *real; /* NULL: not attached */
+};
+#define VT_NO_TAG (~(uintptr_t)0)
+extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
+
+/* Where the window and its tables are. Written at start, then constant, but for n_words, which grows. */
+struct vt_map {
+    uintptr_t base;
+    size_t n_words; /* window in use, in 512-byte words: beyond it no pointer is ours; see vt_racy_read */
+    struct slab *slabs;
+    uint32_t *fbits;
+    uintptr_t key; /* mixes the links of free lists; its top bits are set, see link.h */
+} VT_ALIGNED(VT_CACHE_LINE);
+extern struct vt_map vt__map;
+extern const struct block vt__nil; /* the empty list: its link leads to the slow path */
+
+VT_INLINE uintptr_t vt__slice_address(slab_id i) { return vt__map.base + ((uintptr_t)i << VT_SLICE_SHIFT); }
+VT_INLINE slab_id vt__slice_of(const void *p) { return (slab_id)(((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT); }
+VT_INLINE struct slab *vt__slab(slab_id i) { return &vt__map.slabs[i]; }
+VT_INLINE slab_id vt__slab_id(const struct slab *s) { return (slab_id)(s - vt__map.slabs); }
+VT_INLINE struct slab *vt__slab_head(struct slab *s) { return s - s->delta; }
+VT_INLINE bool vt__is_in_window(const void *p) {
+    return ((uintptr_t)p - vt__map.base) >> VT_WORD_SHIFT < vt_racy_read(vt__map.n_words);
+}
+
+/* window.c: address space */
+struct vt_window {
+    size_t n_bytes;
+    size_t n_chunks;    /* chunks grown so far, from the bottom; under the pool lock */
+    bool is_reserved;   /* false: constrained mode, mapped piece by piece */
+};
+extern struct vt_window vt__window;
+int vt__window_open(void);
+/* More chunks at the top: first and count of what came. Under the pool lock. */
+int vt__window_grow(size_t n_chunks, size_t *first, size_t *got);
+size_t vt__window_metadata_bytes(void); /* resident tables, as far as we touched them */
+
+/* chunk.c: slices and chunks */
+struct chunk {
+    uint64_t free_slices;  /* bit set: belongs to no slab or run */
+    uint64_t dirty_slices; /* bit set: may be resident and hold old data */
+    uint32_t next, prev;   /* the shard's bin of chunks with this longest free run */
+    uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
+    uint8_t node;
+    uint8_t is_huge;       /* THP was asked for */
+    uint8_t is_foreign;    /* constrained mode: this address was taken by somebody else */
+    uint64_t dirtied_ms;   /* when a slice last became free and dirty */
+};
+_Static_assert(sizeof(struct chunk) <= 64, "a chunk's descriptor stays in one cache line");
+extern struct chunk *vt__chunks;
+int vt__chunks_open(void);
+/* A run of slices: 0 and the first one. `align` in slices, a power of two. is_zero: all of it reads as zero. */
+int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero);
+void vt__slices_give(slab_id first, size_t n_slices);
+/* Grow the run at `first` in place: true when the slices behind it were free. */
+bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
+void vt__slices_zero(slab_id first, size_t n_slices); /* old data in slices just taken is cleared; clean ones stay untouched */
+void vt__chunks_fork_prepare(void);
+void vt__chunks_fork_done(bool is_child);
+
+struct vt_chunk_stats {
+    size_t grown_bytes;    /* window made accessible */
+    size_t used_bytes;     /* slices in slabs and runs */
+    size_t retained_bytes; /* free slices that may be resident */
+    size_t purged_bytes;   /* given back, sum since start */
+    size_t n_purges;
+};
+void vt__chunks_stats(struct vt_chunk_stats *out);
+
+/* slab.c */
+/* Frees until a full slab is worth visiting again. */
+VT_INLINE uint32_t vt__wake_after(const struct slab *s) {
+    uint32_t n = vt__classes[s->cls].capacity >> VT_WAKE_SHIFT;
+    return n > 0 ? n : 1;
+}
+void vt__slab_attend(struct slab *s); /* room is used up */
+void vt__free_attend(struct slab *s); /* the same, as the last thing a free does */
+bool vt__refill(struct heap *h, unsigned cls);
+void vt__slab_give_back(struct heap *h, struct slab *s, struct block *b); /* one block, not by free's fast path */
+void vt__bin_forget_list(struct heap *h, unsigned cls);                   /* ready blocks go back to their slab */
+void vt__heap_drop_empty(struct heap *h);
+void vt__slab_change_owner(struct slab *s, struct heap *to);
+void vt__bin_remove(struct heap *h, struct slab *s);
+void vt__bin_add_partial(struct heap *h, struct slab *s);
+
+/* remote.c */
+void vt__remote_free(struct slab *head, struct block *b);
+void vt__remote_flush(struct heap *h);
+void vt__remote_collect(struct heap *h, bool has_heaps_lock); /* what others freed of h's, by h's owner */
+
+/* thread.c */
+struct heap *vt__heap_attach(void); /* NULL: no memory */
+bool vt__adopt(struct heap *h, unsigned cls); /* a partial slab of a heap without a thread becomes our current */
+extern struct vt_lock vt__heaps_lock;
+struct heap *vt__heaps_first(void);
+void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */
+size_t vt__heaps_count(size_t *n_live);
+
+/* large.c */
+void *vt__large_alloc(size_t n_bytes, size_t align, bool zero);
+void vt__large_free(struct slab *s, void *p);
+size_t vt__large_usable(const struct slab *s);
+void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
+
+/* check.c: the user's heap is damaged; say so and stop */
+VT_NORETURN VT_COLD void vt__bad_free(const void *p);
+VT_NORETURN VT_COLD void vt__bad_link(const struct block *b, unsigned cls);
+VT_NORETURN VT_COLD void vt__bad_size(const void *p, size_t n_bytes, size_t usable);
+VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head);
+
+/* alloc.c */
+void vt__poll(void); /* at the end of a slow path, with no lock held */
+extern _Atomic bool vt__purge_is_wanted;
+void *vt__malloc_slow(size_t n_bytes);
+void *vt__take(struct heap *h, unsigned cls); /* from the list, refilling it; NULL: no memory */
+VT_NOINLINE void vt__free_slow(void *p);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,97 @@
+/* large.c - blocks above 64 KiB: whole slices, or whole chunks.
+ *
+ * The first slice's descriptor says LARGE, how many slices the run has, and how many OS pages the block; the other
+ * slices have no owner, so a pointer into the middle is not taken for a block.
+ *
+ * Climate: malloc.   Owns: slab.run_slices, slab.room of LARGE slices.   Locks: none.
+ */
+#include <errno.h>
+
+#include "heap/impl.h"
+#include "os/os.h"
+
+#define MOVE_MIN_BYTES MiB(1) /* below this, copying is cheaper than changing page tables */
+
+static size_t slices_for(size_t n_bytes) { return vt_div_up(n_bytes, VT_SLICE); }
+
+size_t vt__large_usable(const struct slab *s) { return (size_t)s->room * VT_OS_PAGE; }
+
+/* Slices of a run go back. Pages that were moved here belong to another place in the system's eyes and would keep
+ * their part of the window apart from its neighbours for good, so they are replaced by fresh ones. */
+static void give(struct slab *s, slab_id first, size_t n_slices) {
+    if (s->is_moved) vt__os_refresh((void *)vt__slice_address(first), n_slices << VT_SLICE_SHIFT);
+    vt__slices_give(first, n_slices);
+}
+
+static void set_size(struct slab *s, size_t n_bytes) { s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE); }
+
+void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
+    slab_id first;
+    bool is_zero;
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) goto no_memory;
+    size_t n_slices = slices_for(vt_max(n_bytes, 1));
+    size_t align_slices = vt_max(align >> VT_SLICE_SHIFT, 1);
+    if (vt__slices_take(n_slices, align_slices, &first, &is_zero) != 0) goto no_memory;
+    struct slab *s = vt__slab(first);
+    s->run_slices = (uint32_t)n_slices;
+    s->delta = 0;
+    s->is_moved = false;
+    set_size(s, vt_max(n_bytes, 1));
+    /* release: whoever is handed the pointer may free it */
+    atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
+    if (zero && !is_zero) vt__slices_zero(first, n_slices);
+    return (void *)vt__slice_address(first);
+no_memory:
+    errno = ENOMEM;
+    return NULL;
+}
+
+void vt__large_free(struct slab *s, void *p) {
+    uintptr_t owner = VT_OWNER_LARGE;
+    if ((uintptr_t)p != vt__slice_address(vt__slab_id(s))) vt__bad_free(p);
+    /* Only one of two threads that free it at once may go on. acquire: run_slices is what large_alloc wrote. */
+    if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE, memory_order_acquire,
+                                                 memory_order_relaxed))
+        vt__bad_free(p);
+    give(s, vt__slab_id(s), s->run_slices);
+}
+
+/* A shorter run: what is behind it is given back. */
+static void shrink(struct slab *s, size_t n_bytes) {
+    size_t n_slices = slices_for(n_bytes);
+    size_t n_before = s->run_slices;
+    set_size(s, n_bytes);
+    if (n_slices == n_before) return;
+    s->run_slices = (uint32_t)n_slices;
+    give(s, vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
+}
+
+/* The pages themselves go to a new place: the time does not depend on what they hold. */
+static void *move(struct slab *s, void *p, size_t n_bytes) {
+    size_t old_bytes = vt__large_usable(s);
+    if (old_bytes < MOVE_MIN_BYTES) return NULL;
+    void *to = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
+    if (to == NULL) return NULL;
+    if (vt__os_move(p, old_bytes, to) == 0)
+        vt__slab(vt__slice_of(to))->is_moved = true;
+    else
+        __builtin_memcpy(to, p, old_bytes);
+    vt__large_free(s, p);
+    return to;
+}
+
+void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
+    size_t old_bytes = vt__large_usable(s);
+    size_t n_slices = slices_for(n_bytes);
+    if (n_bytes <= VT_MEDIUM_MAX) return NULL;
+    if (n_bytes <= old_bytes) {
+        if (n_bytes < old_bytes / 2) shrink(s, n_bytes);
+        return p;
+    }
+    if (n_slices > s->run_slices) {
+        if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_slices - s->run_slices)) return move(s, p, n_bytes);
+        s->run_slices = (uint32_t)n_slices;
+    }
+    set_size(s, n_bytes);
+    return p;
+}

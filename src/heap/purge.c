@@ -1,0 +1,198 @@
+/* purge.c - giving free memory back to the system: how much, when, and in which order.
+ *
+ * At once: free memory above a budget goes back in the call that freed it, whole free chunks first (from the top of
+ * the window, because allocation fills it from the bottom), then free slices of partly used chunks. So an idle process
+ * holds no more than the budget, without anybody having to call us again. docs/decisions/purge.md
+ *
+ * The budget is `retain`. When memory that was just given back is wanted again, the program oscillates, and the budget
+ * rises by what was missed (never above a quarter of the recent peak, or 64 MiB); it sinks back by a quarter for
+ * each purge_delay that passes.
+ *
+ * Climate: malloc.   Owns: the purge fields of the pool.   Locks: shard, pool; never held across a system call: slices
+ * being purged look used meanwhile.
+ */
+#include "conf/options.h"
+#include "heap/chunk.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+
+#define OSCILLATION_MAX MiB(64)
+
+static size_t dirty_bytes(void) {
+    return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
+}
+
+static size_t used_bytes(void) {
+    return atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
+}
+
+void vt__purge_open(void) {
+    vt__pool.budget_bytes = vt_opt(retain);
+    vt__pool.soft_limit_bytes = vt_opt(soft_limit);
+    if (vt__pool.soft_limit_bytes == 0) {
+        size_t cgroup = vt__os_cgroup_limit();
+        if (cgroup != SIZE_MAX) vt__pool.soft_limit_bytes = cgroup / 10 * 9;
+    }
+}
+
+/* Purge the slices of `mask`, run by run. Answers the slices that are clean now. */
+static uint64_t purge_slices(size_t chunk, uint64_t mask) {
+    uint64_t done = 0;
+    while (mask != 0) {
+        unsigned first = (unsigned)__builtin_ctzll(mask);
+        uint64_t shifted = ~(mask >> first);
+        unsigned n = shifted == 0 ? 64 - first : (unsigned)__builtin_ctzll(shifted);
+        uint64_t run = (n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << first;
+        uintptr_t at = vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES + first));
+        if (vt__os_purge((void *)at, (size_t)n << VT_SLICE_SHIFT) == 0) done |= run;
+        mask &= ~run;
+    }
+    return done;
+}
+
+static void count_purged(uint64_t done, uint64_t now_ms) { /* under the pool lock */
+    size_t n = (size_t)__builtin_popcountll(done);
+    vt__slices_count(&vt__pool.dirty_slices, 0 - n);
+    vt__pool.purged_bytes += n << VT_SLICE_SHIFT;
+    vt__pool.regret_bytes += n << VT_SLICE_SHIFT;
+    vt__pool.n_purges++;
+    vt__pool.last_purge_ms = now_ms;
+}
+
+/* The highest dirty free chunk, taken out of the pool. */
+static bool pick_free_chunk(size_t *out) {
+    if (vt__pool.n_free == vt__pool.n_clean) return false;
+    for (size_t w = vt_div_up(vt__window.n_chunks, 64); w-- > 0;) {
+        uint64_t bits = vt__pool.free_map[w] & ~vt__pool.clean_map[w];
+        if (bits == 0) continue;
+        *out = w * 64 + vt_log2(bits);
+        vt__pool_remove(*out);
+        return true;
+    }
+    return false;
+}
+
+/* Returns the bytes purged; 0 when there is no dirty free chunk, or the system refuses. */
+static size_t purge_a_free_chunk(uint64_t now_ms) {
+    size_t i;
+    vt_lock(&vt__pool.lock);
+    bool found = pick_free_chunk(&i);
+    vt_unlock(&vt__pool.lock);
+    if (!found) return 0;
+    struct chunk *c = &vt__chunks[i]; /* ours alone while it is in no list */
+    uint64_t done = purge_slices(i, c->dirty_slices);
+    c->dirty_slices &= ~done;
+    vt_lock(&vt__pool.lock);
+    count_purged(done, now_ms);
+    vt__pool_put(i);
+    vt_unlock(&vt__pool.lock);
+    return (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+}
+
+/* The free dirty slices of a partly used chunk, if they have been free long enough. */
+static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) {
+    struct chunk *c = &vt__chunks[i];
+    struct vt_shard *sh = &vt__shards[c->node];
+    vt_lock(&sh->lock);
+    uint64_t mask = c->free_slices & c->dirty_slices;
+    bool is_ours = sh == &vt__shards[c->node] && c->free_slices != VT_ALL_SLICES && !c->is_foreign;
+    if (!is_ours || mask == 0 || now_ms - c->dirtied_ms < min_age_ms) {
+        vt_unlock(&sh->lock);
+        return 0;
+    }
+    vt__chunk_unbin(c);
+    c->free_slices &= ~mask; /* look used, so that nobody takes them now */
+    vt__chunk_bin(c);
+    vt_unlock(&sh->lock);
+
+    uint64_t done = purge_slices(i, mask);
+
+    vt_lock(&sh->lock);
+    vt__chunk_unbin(c);
+    c->free_slices |= mask;
+    c->dirty_slices &= ~done;
+    bool is_free = c->free_slices == VT_ALL_SLICES; /* the rest came back meanwhile */
+    if (!is_free) vt__chunk_bin(c);
+    vt_lock(&vt__pool.lock);
+    count_purged(done, now_ms);
+    if (is_free) vt__pool_put(i);
+    vt_unlock(&vt__pool.lock);
+    vt_unlock(&sh->lock);
+    return (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+}
+
+/* Down to `target` bytes of free resident memory; answers the bytes given back. */
+static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms) {
+    size_t sum = 0;
+    while (dirty_bytes() > target_bytes) {
+        size_t n = purge_a_free_chunk(now_ms);
+        if (n == 0) break;
+        sum += n;
+    }
+    vt_lock(&vt__pool.lock);
+    size_t n_chunks = vt__window.n_chunks;
+    size_t cursor = vt__pool.purge_cursor;
+    vt_unlock(&vt__pool.lock);
+    for (size_t looked = 0; looked < n_chunks && dirty_bytes() > target_bytes; looked++, cursor++)
+        sum += purge_partly_used(cursor % n_chunks, now_ms, min_age_ms);
+    vt_lock(&vt__pool.lock);
+    vt__pool.purge_cursor = cursor % n_chunks;
+    vt_unlock(&vt__pool.lock);
+    return sum;
+}
+
+/* Time passes: the budget and the remembered peak sink. */
+static void tick(uint64_t now_ms) {
+    uint64_t period_ms = vt_max(vt_opt(purge_delay), 1);
+    vt_lock(&vt__pool.lock);
+    if (now_ms - vt__pool.last_tick_ms >= period_ms) {
+        vt__pool.last_tick_ms = now_ms;
+        vt__pool.budget_bytes = vt_max(vt_opt(retain), vt__pool.budget_bytes / 4 * 3);
+        vt__pool.peak_used_bytes = vt_max(used_bytes(), vt__pool.peak_used_bytes / 4 * 3);
+        vt__pool.regret_bytes = 0;
+    }
+    vt__pool.peak_used_bytes = vt_max(vt__pool.peak_used_bytes, used_bytes());
+    vt_unlock(&vt__pool.lock);
+}
+
+void vt__purge_after_give(uint64_t now_ms) {
+    if (dirty_bytes() <= vt_opt(retain)) return;
+    tick(now_ms);
+    size_t budget = vt__pool.budget_bytes;
+    if (dirty_bytes() > budget) purge_to(budget, now_ms, 0);
+    /* relaxed: a hint to vt__poll, which runs when no lock is held */
+    if (dirty_bytes() > vt_opt(retain)) atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
+}
+
+void vt__purge_after_take(size_t n_slices, bool was_clean) {
+    if (!was_clean) return;
+    size_t soft = vt__pool.soft_limit_bytes;
+    if (soft != 0 && used_bytes() + dirty_bytes() > soft) purge_to(0, vt__os_now_ms(), 0);
+    if (vt__pool.regret_bytes == 0) return;
+    uint64_t now_ms = vt__os_now_ms();
+    vt_lock(&vt__pool.lock);
+    size_t missed = vt_min(n_slices << VT_SLICE_SHIFT, vt__pool.regret_bytes);
+    vt__pool.peak_used_bytes = vt_max(vt__pool.peak_used_bytes, used_bytes());
+    size_t most = vt_max(vt_max(OSCILLATION_MAX, vt__pool.peak_used_bytes / 4), vt_opt(retain));
+    vt__pool.regret_bytes -= missed;
+    if (vt_opt(purge_delay) > 0 && now_ms - vt__pool.last_purge_ms < vt_opt(purge_delay))
+        vt__pool.budget_bytes = vt_min(vt__pool.budget_bytes + missed, most);
+    vt_unlock(&vt__pool.lock);
+}
+
+bool vt__heap_purge_step(void) {
+    uint64_t now_ms = vt__os_now_ms();
+    tick(now_ms);
+    purge_to(vt__pool.budget_bytes, now_ms, vt_opt(purge_delay));
+    return dirty_bytes() > vt_opt(retain);
+}
+
+size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
+
+size_t vt__heap_release_all(void) {
+    if (vt__tls.real != NULL) {
+        vt__remote_flush(vt__tls.real);
+        vt__heap_drop_empty(vt__tls.real);
+    }
+    return vt__purge_all();
+}

@@ -1,0 +1,141 @@
+/* remote.c - blocks freed by another thread than the one whose heap they come from.
+ *
+ * The freeing thread collects blocks of the same slab in a small private ring and sends them home in batches: one
+ * compare-and-swap puts a batch on the slab's `remote` list, and the first batch since the owner last looked puts the
+ * slab on the owner's `pending` stack. The owner's next refill collects slabs, not blocks.
+ *
+ *   remote   63..49 count   48 queued: the slab is on, or on its way to, some pending stack   47..0 first block
+ *
+ * A slab may change owner (its thread ended, another adopted it) while it is on the old owner's stack: whoever collects
+ * it forwards it to the new one. `queued` keeps a slab from being on two stacks.
+ *
+ * Climate: malloc.   Owns: rings, slab.remote, heap.pending.   Locks: none, but for heaps without a thread (thread.c).
+ */
+#include "heap/fast.h"
+#include "heap/impl.h"
+
+#define BLOCK_MASK ((UINT64_C(1) << 48) - 1)
+#define QUEUED (UINT64_C(1) << 48)
+#define COUNT_SHIFT 49
+
+static uint64_t count_of(uint64_t remote) { return remote >> COUNT_SHIFT; }
+static struct block *block_of(uint64_t remote) { return (struct block *)(uintptr_t)(remote & BLOCK_MASK); }
+
+/* ---- notifying ---- */
+
+/* s, whose `queued` we set, onto the stack of its owner; answers the owner. A slab with remote blocks is never empty,
+ * so it has one. */
+static struct heap *push_pending(struct slab *s) {
+    /* acquire: pairs with vt__slab_change_owner; we follow the pointer */
+    struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
+    slab_id head = atomic_load_explicit(&h->pending, memory_order_relaxed);
+    do atomic_store_explicit(&s->pending_next, head, memory_order_relaxed);
+    /* seq_cst: the caller reads the heap's state after the push is visible; pairs with vt__heap_detach_thread, which sets
+     * the state and then looks at the stack. One of the two sees the other. The release half publishes pending_next. */
+    while (!atomic_compare_exchange_weak_explicit(&h->pending, &head, vt__slab_id(s), memory_order_seq_cst,
+                                                  memory_order_relaxed));
+    return h;
+}
+
+static bool is_pooled(struct heap *h) { return atomic_load_explicit(&h->state, memory_order_seq_cst) == HEAP_POOLED; }
+
+/* A batch of n blocks, linked from head to tail, goes home. */
+static void send(struct slab *s, struct block *head, struct block *tail, uint64_t n) {
+    uint64_t old = atomic_load_explicit(&s->remote, memory_order_relaxed);
+    uint64_t new;
+    do {
+        tail->link = link_encode(block_of(old), tail);
+        new = (count_of(old) + n) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)head;
+        /* release: the blocks' links must be visible before the owner can reach them; pairs with the exchange in
+         * collect. On failure we only retry, so relaxed. */
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &old, new, memory_order_release,
+                                                    memory_order_relaxed));
+    if ((old & QUEUED) != 0) return;
+    struct heap *owner = push_pending(s);
+    if (is_pooled(owner)) vt__heap_collect_pooled(owner);
+}
+
+/* ---- the freeing side: rings ---- */
+
+static void ring_flush(struct heap *h, struct ring *r) {
+    if (r->n == 0) return;
+    struct slab *s = vt__slab(r->slab);
+    h->ring_bytes -= r->n * (size_t)vt__classes[s->cls].block_bytes;
+    /* relaxed: a figure */
+    atomic_store_explicit(&h->n_remote_frees, atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) + r->n,
+                          memory_order_relaxed);
+    struct ring batch = *r;
+    r->n = 0;
+    r->slab = 0;
+    send(s, batch.head, batch.tail, batch.n);
+}
+
+void vt__remote_flush(struct heap *h) {
+    for (unsigned i = 0; i < VT_RING_SETS * VT_RING_WAYS; i++) ring_flush(h, &h->ring[i]);
+}
+
+/* The ring that holds blocks of slab i, or a free or freed-up one. */
+static struct ring *ring_for(struct heap *h, slab_id i) {
+    struct ring *set = &h->ring[i % VT_RING_SETS * VT_RING_WAYS];
+    if (set[0].slab == i) return &set[0];
+    if (set[1].slab == i) {
+        struct ring newest = set[1]; /* the first way is the most recently used one */
+        set[1] = set[0];
+        set[0] = newest;
+        return &set[0];
+    }
+    ring_flush(h, &set[1]);
+    set[1] = set[0];
+    set[0] = (struct ring){.slab = i};
+    return &set[0];
+}
+
+void vt__remote_free(struct slab *s, struct block *b) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) { /* before this thread's first malloc, or after its end */
+        send(s, b, b, 1);
+        return;
+    }
+    struct ring *r = ring_for(h, vt__slab_id(s));
+    b->link = link_encode(r->n == 0 ? NULL : r->head, b);
+    r->head = b;
+    if (r->n == 0) r->tail = b;
+    r->n++;
+    h->ring_bytes += vt__classes[s->cls].block_bytes;
+    if (r->n >= VT_RING_MAX_BLOCKS) ring_flush(h, r);
+    if (h->ring_bytes > VT_RING_MAX_BYTES) vt__remote_flush(h);
+}
+
+/* ---- the owner's side ---- */
+
+/* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
+ * by then is released, so s may be gone when this returns. */
+static void absorb(struct heap *h, struct slab *s, uint64_t remote) {
+    uint64_t n = count_of(remote);
+    struct block *b = block_of(remote);
+    while (n-- > 0) {
+        struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
+        vt__slab_give_back(h, s, b); /* the last one may release s */
+        b = next;
+    }
+}
+
+void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
+    /* acquire: pairs with the push: pending_next of each slab is visible */
+    slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_acquire);
+    while (i != 0) {
+        struct slab *s = vt__slab(i);
+        i = atomic_load_explicit(&s->pending_next, memory_order_relaxed); /* before somebody may queue it again */
+        if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
+            /* acquire: pairs with send's release; the blocks' links are visible */
+            absorb(h, s, atomic_exchange_explicit(&s->remote, 0, memory_order_acquire));
+            continue;
+        }
+        struct heap *owner = push_pending(s); /* it moved: still queued, now with its new owner */
+        if (!is_pooled(owner)) continue;
+        if (has_heaps_lock)
+            vt__remote_collect(owner, true);
+        else
+            vt__heap_collect_pooled(owner);
+    }
+}

@@ -1,0 +1,291 @@
+/* slab.c - slabs and the bins they queue in: where a refill finds blocks, and what becomes of an emptied slab.
+ *
+ *   CURRENT   the bin's list[] comes from it
+ *   PARTIAL   enough free blocks to be worth a visit; queued
+ *   FULL      few or none; woken up by the owner's frees once 1/16 of it is free again (I3: `room` counts down)
+ *
+ * Refill order: what others freed; the current slab's freed blocks; its uncarved rest; a partial slab (the fullest of
+ * the first four, so that sparse ones drain); a slab of a heap whose thread ended; new slices.
+ *
+ * Climate: malloc.   Owns: the slab fields marked "owner only".   Locks: none here; every caller owns the heap.
+ */
+#include "heap/impl.h"
+#include "heap/fast.h"
+
+#define PARTIAL_LOOK 4
+#define FBITS_WORDS_PER_SLICE (VT_SLICE >> VT_WORD_SHIFT)
+
+static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__classes[s->cls]; }
+
+#ifdef VT_WITH_AUDIT
+/* The counters against the lists, block by block. */
+static bool slab_is_valid(const struct slab *s) {
+    const struct vt_class *k = class_of_slab(s);
+    uintptr_t base = vt__slice_address(vt__slab_id(s));
+    uint32_t n_free = 0;
+    for (struct block *b = s->free; b != NULL; b = link_next(b, s->cls)) {
+        uintptr_t offset = (uintptr_t)b - base;
+        if (offset % k->block_bytes != 0 || offset / k->block_bytes >= s->carved) return false;
+        if (++n_free > s->carved) return false;
+    }
+    if (s->state == SLAB_FULL) return s->carved == k->capacity && s->room == vt__wake_after(s) - n_free;
+    return s->carved <= k->capacity && s->room == s->carved - n_free;
+}
+#endif
+
+/* ---- queues ---- */
+
+static slab_id *queue_of(struct heap *h, const struct slab *s) {
+    struct bin *bin = &h->bin[s->cls];
+    return s->state == SLAB_FULL ? &bin->full : &bin->partial;
+}
+
+static void queue_push(struct heap *h, struct slab *s, enum slab_state state) {
+    s->state = (uint8_t)state;
+    slab_id *head = queue_of(h, s);
+    s->prev = 0;
+    s->next = *head;
+    if (*head != 0) vt__slab(*head)->prev = vt__slab_id(s);
+    *head = vt__slab_id(s);
+}
+
+static void queue_remove(struct heap *h, struct slab *s) {
+    slab_id *head = queue_of(h, s);
+    if (s->prev != 0)
+        vt__slab(s->prev)->next = s->next;
+    else
+        *head = s->next;
+    if (s->next != 0) vt__slab(s->next)->prev = s->prev;
+}
+
+void vt__bin_remove(struct heap *h, struct slab *s) {
+    if (s->state == SLAB_CURRENT)
+        h->bin[s->cls].current = 0;
+    else
+        queue_remove(h, s);
+}
+
+void vt__bin_add_partial(struct heap *h, struct slab *s) { queue_push(h, s, SLAB_PARTIAL); }
+
+/* ---- slabs come and go ---- */
+
+void vt__slab_change_owner(struct slab *s, struct heap *to) {
+    uintptr_t owner = (uintptr_t)to;
+    for (unsigned i = 1; i < class_of_slab(s)->n_slices; i++)
+        atomic_store_explicit(&s[i].owner, owner | VT_OWNER_INNER, memory_order_relaxed);
+    /* release: a thread that reads this owner and notifies it must find the slab as we left it */
+    atomic_store_explicit(&s->owner, owner, memory_order_release);
+}
+
+static struct slab *slab_new(struct heap *h, unsigned cls) {
+    const struct vt_class *k = &vt__classes[cls];
+    slab_id first;
+    bool is_zero;
+    if (vt__slices_take(k->n_slices, /* align */ 1, &first, &is_zero) != 0) return NULL;
+    struct slab *s = vt__slab(first);
+    s->recip = s->recip_again = k->recip;
+    s->room = 0;
+    s->free = NULL;
+    s->carved = 0;
+    s->cls = (uint8_t)cls;
+    s->delta = 0;
+    s->was_zero = is_zero;
+    for (unsigned i = 1; i < k->n_slices; i++) s[i].delta = (uint8_t)i;
+    vt__slab_change_owner(s, h);
+    return s;
+}
+
+static void clear_fbits(const struct slab *s) {
+    if (VT_HARDEN == 0) return;
+    size_t n_slices = class_of_slab(s)->n_slices;
+    uint32_t *bits = vt__map.fbits + (size_t)vt__slab_id(s) * FBITS_WORDS_PER_SLICE;
+    __builtin_memset(bits, 0, n_slices * FBITS_WORDS_PER_SLICE * sizeof(*bits));
+}
+
+/* An empty slab that is in no queue: its slices go back. Free slices have no owner and no free bits. */
+static void slab_release(struct slab *s) {
+    unsigned n_slices = class_of_slab(s)->n_slices;
+    VT_ASSERT(s->room == 0);
+    clear_fbits(s);
+    s->state = SLAB_FREE;
+    for (unsigned i = 0; i < n_slices; i++)
+        atomic_store_explicit(&s[i].owner, VT_OWNER_NONE, memory_order_relaxed);
+    vt__slices_give(vt__slab_id(s), n_slices);
+}
+
+/* ---- blocks ---- */
+
+/* All blocks the owner freed, as a list; they count as out again. */
+static struct block *take_freed(struct slab *s) {
+    struct block *list = s->free;
+    if (list == NULL) return NULL;
+    s->free = NULL;
+    s->room = s->carved;
+    clear_fbits(s);
+    return list;
+}
+
+/* n never used blocks in front of `rest`. */
+static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
+    size_t bytes = class_of_slab(s)->block_bytes;
+    char *first = (char *)vt__slice_address(vt__slab_id(s)) + s->carved * bytes;
+    struct block *b = rest;
+    for (uint32_t i = n; i-- > 0;) {
+        struct block *at = (struct block *)(first + i * bytes);
+        at->link = link_encode(b, at);
+        b = at;
+    }
+    s->carved = (uint16_t)(s->carved + n);
+    s->room += n;
+    return b;
+}
+
+/* How many fresh blocks to carve at once. Memory that was never touched costs a page fault and counts as resident from
+ * then on, so a slab starts with one page and doubles; memory that is resident already is carved generously. */
+static uint32_t carve_goal(const struct slab *s) {
+    size_t block_bytes = class_of_slab(s)->block_bytes;
+    size_t bytes = s->was_zero ? vt_max(VT_CARVE_BYTES, s->carved * block_bytes) : VT_LIST_BYTES;
+    return (uint32_t)vt_min(vt_max(vt_min(bytes, VT_LIST_BYTES) / block_bytes, 1), VT_LIST_MAX);
+}
+
+/* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. So a class
+ * in use earns a list long enough to make refills rare. */
+static struct block *fill_from(struct heap *h, struct slab *s) {
+    const struct vt_class *k = class_of_slab(s);
+    uint32_t n_freed = s->carved - s->room;
+    struct block *list = take_freed(s);
+    uint32_t want = 0;
+    if (list == NULL)
+        want = carve_goal(s);
+    else if (n_freed < k->list_goal)
+        want = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
+    h->bin[s->cls].is_zero = list == NULL && s->was_zero;
+    return carve(s, (uint32_t)vt_min(want, k->capacity - s->carved), list);
+}
+
+/* The fullest of the first few: what is sparse may drain meanwhile. */
+static struct slab *pick_partial(struct heap *h, unsigned cls) {
+    slab_id i = h->bin[cls].partial;
+    struct slab *best = NULL;
+    for (unsigned looked = 0; i != 0 && looked < PARTIAL_LOOK; looked++, i = vt__slab(i)->next)
+        if (best == NULL || vt__slab(i)->room > best->room) best = vt__slab(i);
+    return best;
+}
+
+static void make_current(struct heap *h, struct slab *s) {
+    s->state = SLAB_CURRENT;
+    h->bin[s->cls].current = vt__slab_id(s);
+}
+
+/* Another slab becomes the current one: the old one is used up. */
+static struct slab *next_slab(struct heap *h, unsigned cls) {
+    struct bin *bin = &h->bin[cls];
+    if (bin->current != 0) {
+        struct slab *old = vt__slab(bin->current);
+        old->room = vt__wake_after(old);
+        queue_push(h, old, SLAB_FULL);
+        bin->current = 0;
+    }
+    struct slab *s = pick_partial(h, cls);
+    if (s != NULL) {
+        queue_remove(h, s);
+    } else {
+        if (vt__adopt(h, cls)) return vt__slab(bin->current);
+        s = slab_new(h, cls);
+        if (s == NULL) return NULL;
+    }
+    make_current(h, s);
+    return s;
+}
+
+bool vt__refill(struct heap *h, unsigned cls) {
+    struct bin *bin = &h->bin[cls];
+    VT_ASSERT(h->list[cls] == &vt__nil);
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, /* has_heaps_lock */ false);
+    struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
+    while (s != NULL) {
+        VT_AUDIT(slab_is_valid(s));
+        struct block *list = fill_from(h, s);
+        if (list != NULL) {
+            h->list[cls] = list;
+            VT_AUDIT(slab_is_valid(s));
+            return true;
+        }
+        s = next_slab(h, cls);
+    }
+    return false;
+}
+
+/* ---- frees that need attention ---- */
+
+static struct heap *owner_of(const struct slab *s) {
+    return (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
+}
+
+void vt__slab_attend(struct slab *s) {
+    struct heap *h = owner_of(s);
+    if (s->state == SLAB_FULL) {
+        queue_remove(h, s);
+        s->room = s->carved - vt__wake_after(s);
+        queue_push(h, s, SLAB_PARTIAL);
+    }
+    VT_AUDIT(slab_is_valid(s));
+    if (s->room > 0 || s->state == SLAB_CURRENT) return; /* an empty current slab is the spare of its class */
+    queue_remove(h, s);
+    slab_release(s);
+}
+
+void vt__free_attend(struct slab *s) {
+    vt__slab_attend(s);
+    vt__poll();
+}
+
+void vt__slab_give_back(struct heap *h, struct slab *s, struct block *b) {
+    (void)h;
+#if VT_HARDEN > 0
+    if (mark_free((uintptr_t)b - vt__map.base)) vt__double_free(b, s);
+#endif
+    b->link = link_encode(s->free, b);
+    s->free = b;
+    if (--s->room == 0) vt__slab_attend(s);
+}
+
+void vt__bin_forget_list(struct heap *h, unsigned cls) {
+    struct block *b = h->list[cls];
+    if (b == &vt__nil) return;
+    h->list[cls] = (struct block *)&vt__nil;
+    struct slab *s = vt__slab(h->bin[cls].current);
+    while (b != NULL) {
+        struct block *next = link_next(b, cls);
+        vt__slab_give_back(h, s, b);
+        b = next;
+    }
+}
+
+void vt__heap_drop_empty(struct heap *h) {
+    vt__remote_collect(h, /* has_heaps_lock */ false);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        vt__bin_forget_list(h, c);
+        slab_id i = h->bin[c].current;
+        if (i == 0) continue;
+        struct slab *s = vt__slab(i);
+        h->bin[c].current = 0;
+        if (s->room == 0)
+            slab_release(s);
+        else
+            queue_push(h, s, SLAB_PARTIAL); /* its uncarved rest or freed blocks are found again by a refill */
+    }
+}
+
+#ifdef VT_WITH_AUDIT
+void vt__heap_audit(void) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return;
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        const struct bin *bin = &h->bin[c];
+        if (bin->current != 0) VT_ASSERT(slab_is_valid(vt__slab(bin->current)));
+        for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next) VT_ASSERT(slab_is_valid(vt__slab(i)));
+        for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next) VT_ASSERT(slab_is_valid(vt__slab(i)));
+    }
+}
+#endif

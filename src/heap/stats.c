@@ -1,0 +1,107 @@
+/* stats.c - what the heap holds, added up from the descriptors when somebody asks; malloc and free count nothing.
+ *
+ * Approximate: other threads go on meanwhile. Their counters are read as they are, and a list of ready blocks is followed
+ * only as long as it looks like one.
+ *
+ * Climate: malloc.   Owns: nothing.   Locks: heaps (the registry), shard and pool inside vt__chunks_stats.
+ */
+#include "heap/impl.h"
+#include "heap/link.h"
+#include "os/os.h"
+#include "vitrine.h"
+
+/* Blocks ready in a heap's list of one class. The list may be used up while we walk: a link that leads nowhere ends it. */
+static size_t list_length(const struct heap *h, unsigned cls, size_t most) {
+    const struct block *b = *(struct block *const volatile *)&h->list[cls];
+    size_t n = 0;
+    while (b != &vt__nil && n < most) {
+        n++;
+        uintptr_t d = link_distance(b);
+        if (link_is_far(d, VT_CHUNK)) break;
+        b = link_follow(b, d);
+        if (!vt__is_in_window(b)) break;
+    }
+    return n;
+}
+
+static void add_cached(struct vt_class_stats *classes) {
+    vt_lock(&vt__heaps_lock);
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
+        for (unsigned c = 0; c < VT_N_CLASSES; c++)
+            if (h->bin[c].current != 0) classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
+    vt_unlock(&vt__heaps_lock);
+}
+
+/* One slab: what is carved is resident; blocks out are live or cached. */
+static void add_slab(const struct slab *s, struct vt_class_stats *k) {
+    const struct vt_class *cls = &vt__classes[s->cls];
+    uint32_t carved = s->carved;
+    uint32_t out = s->room;
+    if (s->state == SLAB_FULL) out += cls->capacity - vt__wake_after(s);
+    if (out > carved) out = carved;
+    uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed) >> 49;
+    k->n_slabs++;
+    k->n_blocks += cls->capacity;
+    k->n_live += out; /* less what is cached, at the end */
+    k->n_cached += vt_min(remote, out);
+    k->n_free += carved - out;
+    k->slab_bytes += cls->n_slices * VT_SLICE;
+    k->resident_bytes += vt_min(vt_round_up((size_t)carved * cls->block_bytes, VT_OS_PAGE), cls->n_slices * VT_SLICE);
+}
+
+static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {
+    size_t n = (vt_racy_read(vt__map.n_words) << VT_WORD_SHIFT) >> VT_SLICE_SHIFT;
+    for (size_t i = 1; i < n;) {
+        const struct slab *s = vt__slab((slab_id)i);
+        uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+        if (owner == VT_OWNER_LARGE) {
+            out->n_large++;
+            out->large += vt__large_usable(s);
+            i += vt_max(s->run_slices, 1);
+        } else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0) {
+            i++;
+        } else {
+            add_slab(s, &classes[s->cls]);
+            i += vt__classes[s->cls].n_slices;
+        }
+    }
+}
+
+static uint64_t count_remote(void) {
+    uint64_t n = 0;
+    vt_lock(&vt__heaps_lock);
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
+        n += atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed);
+    vt_unlock(&vt__heaps_lock);
+    return n;
+}
+
+void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]) {
+    struct vt_chunk_stats chunks;
+    size_t n_live;
+    size_t slab_resident = 0;
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) classes[c] = (struct vt_class_stats){.block_bytes = vt__class_bytes(c)};
+    add_slices(out, classes);
+    add_cached(classes);
+    vt__chunks_stats(&chunks);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        struct vt_class_stats *k = &classes[c];
+        k->n_cached = vt_min(k->n_cached, k->n_live);
+        k->n_live -= k->n_cached;
+        out->allocated += k->n_live * k->block_bytes;
+        out->cached += k->n_cached * k->block_bytes;
+        slab_resident += k->resident_bytes;
+    }
+    out->fragmented = slab_resident - vt_min(slab_resident, out->allocated + out->cached);
+    out->allocated += out->large;
+    out->active = chunks.used_bytes;
+    out->retained = chunks.retained_bytes;
+    out->mapped = chunks.grown_bytes;
+    out->purged = chunks.purged_bytes;
+    out->n_purges = chunks.n_purges;
+    out->metadata = vt__window_metadata_bytes() + vt__arena_bytes();
+    out->n_heaps = vt__heaps_count(&n_live);
+    out->n_threads = n_live;
+    out->n_remote = count_remote();
+    out->resident = out->allocated + out->cached + out->fragmented + out->retained + out->metadata;
+}

@@ -1,0 +1,147 @@
+/* thread.c - heaps and the threads that use them.
+ *
+ * A thread gets a heap at its first slow malloc and gives it up when it ends. The heap then waits in a pool, newest
+ * first, with its slabs: the next thread takes it over as it is, so thread turnover costs no slab traffic, and a
+ * thread's blocks stay local to its successor. A heap in the pool has no owner; whoever holds the heaps lock acts for it:
+ * collects remote frees, or lets a live heap adopt one of its partial slabs.
+ *
+ * Heaps are never unmapped, so a stale pointer to one is harmless.
+ *
+ * Climate: malloc.   Owns: all heaps, the pool.   Locks: heaps.
+ */
+#include "heap/impl.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+
+#define ADOPT_LOOK 8
+
+/* Before the first malloc, and after the end: every list is empty, and no slab is ours. */
+#define NIL ((struct block *)&vt__nil)
+#define NIL4 NIL, NIL, NIL, NIL
+#define NIL16 NIL4, NIL4, NIL4, NIL4
+static const struct heap empty_heap = {.list = {NIL16, NIL16, NIL16, NIL16, NIL16, NIL16, NIL16}};
+_Static_assert(VT_N_CLASSES == 7 * 16, "the empty heap has all its lists");
+
+__thread struct vt_tls vt__tls = {(struct heap *)&empty_heap, VT_NO_TAG, NULL};
+
+struct vt_lock vt__heaps_lock = VT_LOCK_INIT(VT_LOCK_HEAPS);
+
+static struct {
+    struct heap *all;
+    struct heap *pool;
+    _Atomic uint32_t n_pooled; /* read without the lock, as a hint */
+    uint32_t n_heaps;
+} heaps;
+
+struct heap *vt__heaps_first(void) { return heaps.all; }
+
+size_t vt__heaps_count(size_t *n_live) {
+    vt_lock(&vt__heaps_lock);
+    size_t n = heaps.n_heaps;
+    *n_live = n - atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed);
+    vt_unlock(&vt__heaps_lock);
+    return n;
+}
+
+static struct heap *heap_new(void) {
+    struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
+    if (h == NULL) return NULL;
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) h->list[c] = NIL;
+    h->next = heaps.all;
+    heaps.all = h;
+    heaps.n_heaps++;
+    return h;
+}
+
+static struct heap *take_heap(void) {
+    vt_lock(&vt__heaps_lock);
+    struct heap *h = heaps.pool;
+    if (h != NULL) {
+        heaps.pool = h->pool_next;
+        atomic_fetch_sub_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
+    } else {
+        h = heap_new();
+    }
+    if (h != NULL) atomic_store_explicit(&h->state, HEAP_LIVE, memory_order_seq_cst);
+    vt_unlock(&vt__heaps_lock);
+    return h;
+}
+
+struct heap *vt__heap_attach(void) {
+    if (vt__life_start() != 0) return NULL;
+    if (vt__tls.real != NULL) return vt__tls.real; /* the start itself allocated */
+    struct heap *h = take_heap();
+    if (h == NULL) return NULL;
+    vt__tls = (struct vt_tls){h, (uintptr_t)h, h};
+    h->is_borrowed = !vt__life_thread_attached();
+    return h;
+}
+
+void vt__heap_detach_thread(void) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return;
+    vt__remote_flush(h);
+    vt__heap_drop_empty(h);
+    vt__tls = (struct vt_tls){(struct heap *)&empty_heap, VT_NO_TAG, NULL};
+    vt_lock(&vt__heaps_lock);
+    /* seq_cst: pairs with push_pending in remote.c; what was pushed before is collected here, what comes later is
+     * collected by whoever pushed it */
+    atomic_store_explicit(&h->state, HEAP_POOLED, memory_order_seq_cst);
+    vt__remote_collect(h, /* has_heaps_lock */ true);
+    h->pool_next = heaps.pool;
+    heaps.pool = h;
+    atomic_fetch_add_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
+    vt_unlock(&vt__heaps_lock);
+}
+
+void vt__heap_collect_pooled(struct heap *h) {
+    vt_lock(&vt__heaps_lock);
+    if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED) vt__remote_collect(h, true);
+    vt_unlock(&vt__heaps_lock);
+}
+
+bool vt__adopt(struct heap *h, unsigned cls) {
+    if (atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) == 0) return false;
+    struct slab *s = NULL;
+    vt_lock(&vt__heaps_lock);
+    unsigned looked = 0;
+    for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK; from = from->pool_next, looked++) {
+        if (from->bin[cls].partial == 0) continue;
+        s = vt__slab(from->bin[cls].partial);
+        vt__bin_remove(from, s);
+        vt__slab_change_owner(s, h);
+        s->state = SLAB_CURRENT;
+        h->bin[cls].current = vt__slab_id(s);
+        break;
+    }
+    vt_unlock(&vt__heaps_lock);
+    return s != NULL;
+}
+
+int vt__heap_start(void) {
+    vt__classes_init();
+    int err = vt__window_open();
+    return err != 0 ? err : vt__chunks_open();
+}
+
+bool vt__heap_owns(const void *p) {
+    if (!vt__is_in_window(p)) return false;
+    return atomic_load_explicit(&vt__slab(vt__slice_of(p))->owner, memory_order_relaxed) != VT_OWNER_NONE;
+}
+
+/* All locks, in order, so that the child finds every shared structure whole. The heaps of the other threads are not
+ * whole: nobody in the child touches them again, and what is freed into them piles up there, harmless. */
+void vt__heap_fork_prepare(void) {
+    vt_lock(&vt__heaps_lock);
+    vt__chunks_fork_prepare();
+    vt__arena_fork_prepare();
+}
+
+void vt__heap_fork_done(bool is_child) {
+    vt__arena_fork_done(is_child);
+    vt__chunks_fork_done(is_child);
+    if (is_child)
+        vt_lock_reset(&vt__heaps_lock);
+    else
+        vt_unlock(&vt__heaps_lock);
+}

@@ -1,0 +1,14 @@
+/* life.h - start, thread birth and death, fork, exit: what life's files share. Climate: host, but for what malloc calls. */
+#ifndef VT_LIFE_LIFE_H
+#define VT_LIFE_LIFE_H
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+void vt__life_hooks(void);              /* once, when the heap works: thread ends and forks are told to us */
+void vt__life_purger_forget(void);      /* in the child of a fork */
+
+VT_HIDDEN_END
+
+#endif

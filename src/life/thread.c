@@ -1,0 +1,46 @@
+/* thread.c - being told when a thread ends, and when the process forks.
+ *
+ * A pthread key's destructor is the only notice of a thread's end that every libc gives. Destructors of other keys and
+ * C++ thread_locals may still malloc and free after ours: the thread then attaches again, and libc comes round again,
+ * at most PTHREAD_DESTRUCTOR_ITERATIONS (4) times. In the last rounds a heap is only borrowed, call by call.
+ *
+ * Climate: malloc.   Owns: the key.   Locks: none.
+ */
+#include <pthread.h>
+
+#include "heap/heap.h"
+#include "heap/upcalls.h"
+#include "life/life.h"
+
+#define ROUNDS_TO_TRUST 3
+
+static struct {
+    pthread_key_t key;
+    bool has_key;
+} ends;
+
+static __thread unsigned char n_rounds __attribute__((tls_model("initial-exec")));
+
+static void thread_ends(void *unused) {
+    (void)unused;
+    n_rounds++;
+    vt__heap_detach_thread();
+}
+
+bool vt__life_thread_attached(void) {
+    if (!ends.has_key) return true; /* the first thread, while the key is being made */
+    if (n_rounds >= ROUNDS_TO_TRUST) return false;
+    return pthread_setspecific(ends.key, &ends) == 0;
+}
+
+static void fork_parent(void) { vt__heap_fork_done(/* is_child */ false); }
+
+static void fork_child(void) {
+    vt__heap_fork_done(/* is_child */ true);
+    vt__life_purger_forget();
+}
+
+void vt__life_hooks(void) {
+    ends.has_key = pthread_key_create(&ends.key, thread_ends) == 0;
+    pthread_atfork(vt__heap_fork_prepare, fork_parent, fork_child); /* may malloc: the heap works by now */
+}

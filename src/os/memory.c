@@ -1,0 +1,119 @@
+/* memory.c - address space: reserving, committing, purging, moving.
+ *
+ * Climate: malloc.   Owns: nothing.   Callers: heap/, os/arena.
+ * Each call that may be missing on an old kernel (down to 4.4) has its fallback here or answers -ENOSYS,
+ * and the caller does it another way.
+ */
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "os/impl.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+static int map(void *hint, size_t n_bytes, int prot, int flags, void **out) {
+    long at = vt__syscall(SYS_mmap, (long)hint, (long)n_bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (at < 0 && at > -4096) return (int)at;
+    *out = (void *)at;
+    return 0;
+}
+
+int vt__os_unmap(void *at, size_t n_bytes) {
+    if (n_bytes == 0) return 0;
+    return (int)vt__syscall(SYS_munmap, (long)at, (long)n_bytes, 0, 0, 0, 0);
+}
+
+int vt__os_reserve(size_t n_bytes, size_t align, void **out) {
+    int err = vt__os_forced_failure(VT_CALL_RESERVE);
+    if (err != 0) return err;
+    void *at = NULL;
+    err = map(NULL, n_bytes + align, PROT_NONE, MAP_NORESERVE, &at);
+    if (err != 0) return err;
+    uintptr_t start = vt_round_up((uintptr_t)at, align);
+    vt__os_unmap(at, start - (uintptr_t)at);
+    vt__os_unmap((void *)(start + n_bytes), align - (start - (uintptr_t)at));
+    *out = (void *)start;
+    return 0;
+}
+
+int vt__os_commit(void *at, size_t n_bytes) {
+    int err = vt__os_forced_failure(VT_CALL_COMMIT);
+    if (err != 0) return err;
+    return (int)vt__syscall(SYS_mprotect, (long)at, (long)n_bytes, PROT_READ | PROT_WRITE, 0, 0, 0);
+}
+
+int vt__os_map(size_t n_bytes, void **out) {
+    int err = vt__os_forced_failure(VT_CALL_MAP);
+    if (err != 0) return err;
+    return map(NULL, n_bytes, PROT_READ | PROT_WRITE, 0, out);
+}
+
+int vt__os_map_at(void *at, size_t n_bytes) {
+    int err = vt__os_forced_failure(VT_CALL_MAP);
+    if (err != 0) return err;
+    int flags = vt__os_forced_failure(VT_CALL_NOREPLACE) != 0 ? 0 : MAP_FIXED_NOREPLACE;
+    void *got = NULL;
+    err = map(at, n_bytes, PROT_READ | PROT_WRITE, flags, &got);
+    if (err != 0) return err;
+    if (got == at) return 0;
+    vt__os_unmap(got, n_bytes); /* before 4.17 the address is only a hint, and it was taken */
+    return -EEXIST;
+}
+
+int vt__os_purge(void *at, size_t n_bytes) {
+    int err = vt__os_forced_failure(VT_CALL_PURGE);
+    if (err != 0) return err;
+    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADV_DONTNEED, 0, 0, 0);
+}
+
+int vt__os_move(void *from, size_t n_bytes, void *to) {
+    int err = vt__os_forced_failure(VT_CALL_MOVE);
+    if (err != 0) return err;
+    long at = vt__syscall(SYS_mremap, (long)from, (long)n_bytes, (long)n_bytes,
+                          MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to, 0);
+    if (at < 0 && at > -4096) return (int)at;
+    return 0;
+}
+
+void vt__os_refresh(void *at, size_t n_bytes) {
+    void *got;
+    /* A failure leaves the old pages, which is as good. */
+    if (map(at, n_bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE, &got) == 0) vt__os_name(at, n_bytes, VT_HEAP_NAME);
+}
+
+int vt__os_hugepages(void *at, size_t n_bytes, bool allow) {
+    int err = vt__os_forced_failure(VT_CALL_HUGEPAGES);
+    if (err != 0) return err;
+    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, allow ? MADV_HUGEPAGE : MADV_NOHUGEPAGE, 0, 0, 0);
+}
+
+void vt__os_leave_out_of_core(void *at, size_t n_bytes) {
+    vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADV_DONTDUMP, 0, 0, 0);
+}
+
+void vt__os_name(void *at, size_t n_bytes, const char *name) {
+    if (vt__os_forced_failure(VT_CALL_NAME) != 0) return;
+    vt__syscall(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, (long)at, (long)n_bytes, (long)name, 0);
+}
+
+int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out) {
+    unsigned char in_core[512];
+    size_t n_resident = 0;
+    for (size_t done = 0; done < n_bytes; done += sizeof(in_core) * VT_OS_PAGE) {
+        size_t step = vt_min(n_bytes - done, sizeof(in_core) * VT_OS_PAGE);
+        long err = vt__syscall(SYS_mincore, (long)at + (long)done, (long)step, (long)in_core, 0, 0, 0);
+        if (err != 0) return (int)err;
+        for (size_t i = 0; i < step / VT_OS_PAGE; i++) n_resident += in_core[i] & 1;
+    }
+    *out = n_resident * VT_OS_PAGE;
+    return 0;
+}

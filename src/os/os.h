@@ -1,0 +1,62 @@
+/* os.h - everything the library asks of the system; no other room makes a system call.
+ *
+ * Climate: malloc (no malloc, no stdio, errno untouched: calls are made raw).
+ * Failure is a negative errno. Addresses and sizes are multiples of VT_OS_PAGE unless said otherwise.
+ */
+#ifndef VT_OS_OS_H
+#define VT_OS_OS_H
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+/* Address space. The names our mappings have in /proc/PID/maps. */
+#define VT_HEAP_NAME "vitrine heap"
+#define VT_TABLES_NAME "vitrine tables"
+int vt__os_reserve(size_t n_bytes, size_t align, void **out);  /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes);                   /* reserved -> readable and writable */
+int vt__os_map(size_t n_bytes, void **out);                    /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes);                   /* fresh zero pages here, or -EEXIST */
+int vt__os_unmap(void *at, size_t n_bytes);
+int vt__os_purge(void *at, size_t n_bytes);                    /* contents dropped, reads as zero */
+int vt__os_move(void *from, size_t n_bytes, void *to);         /* pages change address; from reads as zero */
+void vt__os_refresh(void *at, size_t n_bytes);                 /* fresh zero pages in place of what is there */
+int vt__os_hugepages(void *at, size_t n_bytes, bool allow);
+void vt__os_leave_out_of_core(void *at, size_t n_bytes);
+void vt__os_name(void *at, size_t n_bytes, const char *name);  /* shown in /proc/PID/maps where supported */
+
+/* Threads and time */
+void vt__os_wait(void *word, uint32_t while_value);
+void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms);
+void vt__os_wake(void *word, int n);
+uint64_t vt__os_now_ms(void); /* monotonic, coarse */
+int vt__os_pid(void);
+unsigned vt__os_node(void); /* NUMA node of the calling thread; 0 when unknown */
+
+/* The process's surroundings; each answers a harmless default when it cannot be found out */
+uint64_t vt__os_random(void);
+const char *vt__os_getenv(const char *name); /* NULL in a set-uid program */
+const char *const *vt__os_environment(void); /* NULL in a set-uid program */
+bool vt__os_is_secure(void);
+size_t vt__os_ram_bytes(void);
+size_t vt__os_address_limit(void);           /* RLIMIT_AS in bytes, SIZE_MAX if none */
+size_t vt__os_cgroup_limit(void);            /* memory.max of our cgroup v2, SIZE_MAX if none */
+unsigned vt__os_n_nodes(void);
+bool vt__os_hugepages_are_always(void);
+bool vt__os_is_single_threaded(void);        /* never had a second thread, as far as libc knows */
+size_t vt__os_read_file(const char *path, char *buf, size_t cap); /* NUL-terminated; 0 if unreadable */
+int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out);    /* mincore; slow */
+
+/* Talk. One line, one write; `vt__os_write` retries short writes. */
+void vt__os_write(int fd, const char *data, size_t n_bytes);
+VT_NORETURN void vt__os_abort(void);
+
+/* Memory for our own tables: zeroed, never given back. NULL when the system has none. */
+void *vt__arena_take(size_t n_bytes, size_t align);
+size_t vt__arena_bytes(void); /* handed out so far */
+void vt__arena_fork_prepare(void);
+void vt__arena_fork_done(bool is_child);
+
+VT_HIDDEN_END
+
+#endif

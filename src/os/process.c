@@ -1,0 +1,175 @@
+/* process.c - what surrounds us: environment, limits, memory, NUMA nodes, time, and saying things.
+ *
+ * Climate: malloc.   Owns: nothing.   Callers: every room.
+ * Everything here may be missing (a container without /proc or /sys, a strict seccomp filter); then a harmless
+ * default is the answer.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "os/impl.h"
+
+extern char **environ;
+/* glibc: where the kernel put argc, argv and the environment. We may be called before libc set `environ`. */
+extern void *__libc_stack_end __attribute__((weak));
+/* glibc 2.32 and newer. */
+extern char __libc_single_threaded __attribute__((weak));
+
+void vt__os_wait(void *word, uint32_t while_value) {
+    vt__syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, while_value, 0, 0, 0);
+}
+
+void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms) {
+    struct timespec t = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    vt__syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, while_value, (long)&t, 0, 0);
+}
+
+void vt__os_wake(void *word, int n) { vt__syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0); }
+
+uint64_t vt__os_now_ms(void) {
+    struct timespec t = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+int vt__os_pid(void) { return (int)vt__syscall(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+
+unsigned vt__os_node(void) {
+    unsigned cpu = 0;
+    unsigned node = 0;
+    vt__syscall(SYS_getcpu, (long)&cpu, (long)&node, 0, 0, 0, 0);
+    return node;
+}
+
+uint64_t vt__os_random(void) {
+    uint64_t r = 0;
+    if (vt__os_forced_failure(VT_CALL_RANDOM) == 0 &&
+        vt__syscall(SYS_getrandom, (long)&r, sizeof(r), 1 /* GRND_NONBLOCK */, 0, 0, 0) == (long)sizeof(r))
+        return r;
+    /* The kernel gave every process 16 random bytes at exec; mix in what differs between forks. */
+    const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
+    for (unsigned i = 0; seed != NULL && i < 8; i++) r = r << 8 | seed[i];
+    return (r ^ vt__os_now_ms() ^ (uint64_t)vt__os_pid() << 32) * 0x9e3779b97f4a7c15u;
+}
+
+bool vt__os_is_secure(void) { return getauxval(AT_SECURE) != 0; }
+
+const char *const *vt__os_environment(void) {
+    if (vt__os_is_secure()) return NULL;
+    if (environ != NULL) return (const char *const *)environ;
+    if (&__libc_stack_end == NULL || __libc_stack_end == NULL) return NULL;
+    const long *stack = __libc_stack_end;
+    return (const char *const *)(stack + 1 /* argc */ + stack[0] + 1 /* NULL */);
+}
+
+const char *vt__os_getenv(const char *name) {
+    const char *const *e = vt__os_environment();
+    size_t len = vt__str_len(name);
+    for (; e != NULL && *e != NULL; e++)
+        if (vt__str_starts(*e, name) && (*e)[len] == '=') return *e + len + 1;
+    return NULL;
+}
+
+size_t vt__os_address_limit(void) {
+    struct rlimit l;
+    if (vt__syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&l, 0, 0) != 0) return SIZE_MAX;
+    return l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : l.rlim_cur;
+}
+
+size_t vt__os_read_file(const char *path, char *buf, size_t cap) {
+    buf[0] = '\0';
+    if (vt__os_forced_failure(VT_CALL_SYSFS) != 0) return 0;
+    long fd = vt__syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0) return 0;
+    size_t len = 0;
+    while (len + 1 < cap) {
+        long n = vt__syscall(SYS_read, fd, (long)(buf + len), (long)(cap - 1 - len), 0, 0, 0);
+        if (n == -EINTR) continue;
+        if (n <= 0) break;
+        len += (size_t)n;
+    }
+    vt__syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+    buf[len] = '\0';
+    return len;
+}
+
+/* The number at the start of s; SIZE_MAX for anything else ("max"). */
+static size_t number_in(const char *s) {
+    if (*s < '0' || *s > '9') return SIZE_MAX;
+    size_t n = 0;
+    for (; *s >= '0' && *s <= '9'; s++) {
+        if (n > (SIZE_MAX - 9) / 10) return SIZE_MAX;
+        n = n * 10 + (size_t)(*s - '0');
+    }
+    return n;
+}
+
+size_t vt__os_ram_bytes(void) {
+    struct {
+        long uptime;
+        unsigned long loads[3], totalram, freeram, sharedram, bufferram, totalswap, freeswap;
+        unsigned short procs, pad;
+        unsigned long totalhigh, freehigh;
+        unsigned int mem_unit;
+        char spare[64];
+    } info;
+    if (vt__syscall(SYS_sysinfo, (long)&info, 0, 0, 0, 0, 0) != 0) return GiB(4);
+    return info.totalram * (info.mem_unit != 0 ? info.mem_unit : 1);
+}
+
+size_t vt__os_cgroup_limit(void) {
+    char line[512];
+    char path[640];
+    if (vt__os_read_file("/proc/self/cgroup", line, sizeof(line)) == 0) return SIZE_MAX;
+    if (!vt__str_starts(line, "0::/")) return SIZE_MAX; /* cgroup v1 or mixed: not ours to read */
+    struct vt_text t = VT_TEXT(path);
+    vt__text_put(&t, "/sys/fs/cgroup");
+    for (const char *s = line + 3; *s != '\0' && *s != '\n'; s++) vt__text_char(&t, *s);
+    vt__text_put(&t, "/memory.max");
+    vt__text_char(&t, '\0');
+    if (t.is_cut || vt__os_read_file(path, line, sizeof(line)) == 0) return SIZE_MAX;
+    return number_in(line);
+}
+
+unsigned vt__os_n_nodes(void) {
+    char text[64];
+    /* "0", "0-1", "0,2-3": the last number is the highest node */
+    size_t len = vt__os_read_file("/sys/devices/system/node/online", text, sizeof(text));
+    while (len > 0 && (text[len - 1] < '0' || text[len - 1] > '9')) len--;
+    size_t start = len;
+    while (start > 0 && text[start - 1] >= '0' && text[start - 1] <= '9') start--;
+    if (start == len) return 1;
+    text[len] = '\0';
+    return (unsigned)vt_min(number_in(text + start), 1023) + 1;
+}
+
+bool vt__os_hugepages_are_always(void) {
+    char text[128];
+    vt__os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof(text));
+    return vt__str_starts(text, "[always]");
+}
+
+bool vt__os_is_single_threaded(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
+
+void vt__os_write(int fd, const char *data, size_t n_bytes) {
+    while (n_bytes > 0) {
+        long n = vt__syscall(SYS_write, fd, (long)data, (long)n_bytes, 0, 0, 0);
+        if (n == -EINTR) continue;
+        if (n <= 0) return;
+        data += n;
+        n_bytes -= (size_t)n;
+    }
+}
+
+void vt__os_abort(void) {
+    abort();
+}
