@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""headers.py - every header compiles alone; those of include/ also as C++."""
+import os
+import shutil
+import sys
+
+import tree
+
+CC = os.environ.get("CC") or "cc"
+CXX = os.environ.get("CXX") or "c++"
+STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+
+
+def flags():
+    """Of the files of src/, which all see the same macros and include paths; the language is ours to say."""
+    return [f for f in next(iter(tree.commands().values())) if not f.startswith("-std=")]
+
+
+def jobs():
+    shared, found = flags(), []
+    for path in tree.files("src", suffixes=(".h",)):
+        # a header by itself is a `#pragma once in main file` and an unused static to the compiler
+        found.append((path, [CC, "-std=gnu11", "-x", "c", *STRICT, "-Wno-unused-function", *shared, path]))
+    for path in tree.files("include", suffixes=(".h",)):
+        include = ["-I" + os.path.join(tree.ROOT, "include")]
+        found.append((path, [CC, "-std=c11", "-pedantic", "-x", "c", *STRICT, *include, path]))
+        if shutil.which(CXX):
+            found.append((path + " as C++", [CXX, "-std=c++11", "-pedantic", "-x", "c++", *STRICT, *include, path]))
+    return found
+
+
+def main():
+    n_bad, todo = 0, jobs()
+    for name, status, output in tree.run_parallel(todo):
+        if status != 0:
+            n_bad += 1
+            print(f"{name} does not compile alone:\n{output}")
+    print(f"{len(todo)} compilations: expected 0 to fail, seen {n_bad}")
+    return 1 if n_bad or not todo else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+#!/bin/bash
+# The statistics add up to what the kernel counts as resident, within 5 %.
+. "$(dirname "$0")/lib.sh"
+
+: "${VT_INCLUDE:=$VT_SRC/include}"
+compile "$TMP/stats" mem_stats_vs_kernel.c -I"$VT_INCLUDE" -ldl
+must "$TMP/stats"

@@ -1,0 +1,40 @@
+#!/bin/bash
+# Row 10: the link matrix of the static library, C and C++. The malloc of the program must be ours and no part
+# of glibc's allocator may have come in beside it.
+. "$(dirname "$0")/lib.sh"
+need nm readelf
+[ -n "${VT_A:-}" ] && [ -e "$VT_A" ] || fail "expected VT_A to name libvitrine.a, saw '${VT_A:-}'"
+echo 'int main(void){return 0;}' >"$TMP/try.c"
+$CC -static "$TMP/try.c" -o "$TMP/try" 2>/dev/null || skip "no static libc here (libc6-dev)"
+
+# try WHAT SOURCE FLAG...
+try() {
+    local what=$1 src=$2; shift 2
+    compile "$TMP/user" "$src" "$@"
+    timeout -k 10 "$LIMIT" "$TMP/user" >"$TMP/out" 2>&1
+    died $? "$what: $(tail -3 "$TMP/out")"
+    grep -q '^static user: ok' "$TMP/out" || fail "$what: expected 'static user: ok', saw '$(cat "$TMP/out")'"
+    nm "$TMP/user" >"$TMP/names" 2>/dev/null
+    for name in _int_malloc _int_free ptmalloc_init; do
+        ! grep -qw "$name" "$TMP/names" || fail "$what: glibc's $name was linked beside ours"
+    done
+    for name in malloc free calloc realloc; do
+        grep -qwi "t $name" "$TMP/names" || fail "$what: expected $name in the program, saw none"
+    done
+    say "ok: $what"
+}
+
+libs=("$VT_A" -ldl)
+for src in static_user.c static_user.cpp; do
+    try "$src, archive in a dynamic program" $src "${libs[@]}"
+    try "$src -static" $src -static "${libs[@]}"
+    try "$src -static-pie" $src -static-pie "${libs[@]}"
+    try "$src -static --whole-archive" $src -static -Wl,--whole-archive "$VT_A" -Wl,--no-whole-archive
+    try "$src -static --gc-sections" $src -static -ffunction-sections -Wl,--gc-sections "${libs[@]}"
+    try "$src -flto" $src -flto=auto -O2 "${libs[@]}"
+    try "$src -static -flto" $src -static -flto=auto -O2 "${libs[@]}"
+done
+
+# Nothing outside libc may be asked for.
+nm -uA "$VT_A" | grep -oE '_?_?(cxa_[a-z_]*|gxx_personality[a-z_0-9]*|Unwind_[A-Za-z]*)$' | sort -u >"$TMP/cxx"
+say "names of the C++ runtime that the archive mentions: $(tr '\n' ' ' <"$TMP/cxx")"
