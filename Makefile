@@ -59,6 +59,7 @@ bench:
 	@python3 bench/run.py --bin $(BUILD)/bench --lib vitrine=$(BUILD)/lib/libvitrine.so.1 \
 		$(if $(PEERS),--peers $(PEERS)) --rounds $(ROUNDS) --json build/bench.json --md build/bench.md --check
 
+install: CONFIGURE += -DVT_COMPAT=$(if $(filter 0,$(COMPAT)),OFF,ON)
 install: build
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) > build/install.log || { cat build/install.log; exit 1; }
 	@echo "installed in $(PREFIX); next: cc prog.c -lvitrine, or LD_PRELOAD=$(PREFIX)/lib/libvitrine.so.1 prog"

@@ -1,0 +1,61 @@
+# What `cmake --install` (or `make install PREFIX=DIR [COMPAT=0]`) lays down:
+#
+#   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a
+#   lib/pkgconfig    vitrine.pc
+#   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
+#   include/         vitrine.h
+#   share/           man pages (man/CMakeLists.txt), README and LICENSE
+#
+# The tree may be moved afterwards: both package files find their prefix from where they lie.
+# libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
+
+option(VT_COMPAT "install the libraries' old names too (libtcmalloc and others); there are none yet" ON)
+
+file(STRINGS ${CMAKE_SOURCE_DIR}/include/vitrine.h VT_HEADER_VERSION REGEX "^#define VITRINE_VERSION ")
+if(NOT VT_HEADER_VERSION STREQUAL "#define VITRINE_VERSION \"${PROJECT_VERSION}\"")
+    message(FATAL_ERROR "vitrine.h has '${VT_HEADER_VERSION}', the project is ${PROJECT_VERSION}")
+endif()
+
+include(CMakePackageConfigHelpers)
+set(VT_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vitrine)
+set(VT_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# ---- libraries and header
+
+target_include_directories(vitrine_secure INTERFACE
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 libpthread is a library of its own
+set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)
+set_target_properties(vitrine_static PROPERTIES EXPORT_NAME static)
+# The names that users of the installed package have, for those who add this tree as a subdirectory.
+add_library(vitrine::vitrine ALIAS vitrine)
+add_library(vitrine::secure ALIAS vitrine_secure)
+add_library(vitrine::static ALIAS vitrine_static)
+
+install(TARGETS vitrine vitrine_secure vitrine_static EXPORT vitrine-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/include/vitrine.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# ---- the CMake package
+
+install(EXPORT vitrine-targets NAMESPACE vitrine:: DESTINATION ${VT_PACKAGE_DIR})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/vitrine-config.cmake.in
+    ${CMAKE_BINARY_DIR}/vitrine-config.cmake INSTALL_DESTINATION ${VT_PACKAGE_DIR}
+    NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/vitrine-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/vitrine-config.cmake ${CMAKE_BINARY_DIR}/vitrine-config-version.cmake
+    DESTINATION ${VT_PACKAGE_DIR})
+
+# ---- pkg-config
+
+# From the folder of vitrine.pc up to the prefix and down again, whatever LIBDIR is (lib, lib64, lib/x86_64-linux-gnu).
+file(RELATIVE_PATH VT_PC_TO_PREFIX /prefix/${VT_PKGCONFIG_DIR} /prefix)
+string(REGEX REPLACE "/$" "" VT_PC_TO_PREFIX "${VT_PC_TO_PREFIX}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/vitrine.pc.in ${CMAKE_BINARY_DIR}/vitrine.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/vitrine.pc DESTINATION ${VT_PKGCONFIG_DIR})
+
+# ---- reading matter
+
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/vitrine)
+add_subdirectory(man)

@@ -16,7 +16,7 @@ set(VT_SOURCES
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c
     src/dialect/vitrine.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.
-set(VT_OVERRIDE_SOURCES src/dialect/libc.c src/dialect/cxx.c)
+set(VT_OVERRIDE_SOURCES src/dialect/libc.c src/dialect/cxx.c src/dialect/cxx_catch.S)
 
 set(VT_WARNINGS -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes
     -Wmissing-prototypes -Wpointer-arith -Wcast-align -Wwrite-strings -Wundef -Wvla)
@@ -24,7 +24,7 @@ set(VT_WARNINGS -Wall -Wextra -Werror -Wshadow -Wconversion -Wno-sign-conversion
 function(vt_flags target)
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${ARGN})
-    target_compile_options(${target} PRIVATE ${VT_WARNINGS} -fvisibility=hidden -fno-plt -fexceptions
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${VT_WARNINGS}> -fvisibility=hidden -fno-plt -fexceptions
         -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
         -fno-strict-aliasing -ffunction-sections)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -45,7 +45,7 @@ vt_shared(vitrine_audit vitrine-audit VT_WITH_AUDIT)
 target_sources(vitrine_audit PRIVATE src/os/fail.c)
 
 add_library(vitrine_static STATIC ${VT_SOURCES} ${VT_OVERRIDE_SOURCES})
-vt_flags(vitrine_static)
+vt_flags(vitrine_static VT_STATIC_LIBRARY)
 set_target_properties(vitrine_static PROPERTIES OUTPUT_NAME vitrine)
 
 target_include_directories(vitrine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

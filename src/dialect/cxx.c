@@ -1,5 +1,6 @@
-/* cxx.c - operator new and operator delete, from C, by their mangled names. No C++ run-time library is needed: the three
- * functions of it that failing needs are weak, and are there in every program that can see the failure.
+/* cxx.c - operator new and operator delete, from C, by their mangled names. No C++ run-time library is needed: what
+ * failing takes of it is referred to weakly, and is there in every program that can see the failure. In the archive the
+ * references are strong, or a static link would not bring them in; only C++ programs pull this object out of it.
  *
  * Out of memory: call the new-handler and try again for as long as there is one; then throw std::bad_alloc, or return NULL
  * from the nothrow forms. Compiled with -fexceptions, because a handler may throw through us.
@@ -10,15 +11,32 @@
 #include "heap/heap.h"
 #include "os/os.h"
 
+#ifdef VT_STATIC_LIBRARY
+#define OF_CXX
+#else
+#define OF_CXX __attribute__((weak))
+#endif
+
 typedef void (*new_handler)(void);
-extern new_handler std_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
-extern void std_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") __attribute__((weak));
+extern new_handler std_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") OF_CXX;
+extern void std_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") OF_CXX;
+
+/* Calls f; true when it threw, and the exception ends here. C has no catch: cxx_catch.S. */
+bool vt__call_catching(void (*f)(void));
 
 static void *try_alloc(size_t n_bytes, size_t align) {
     return align <= VT_BLOCK_ALIGN ? vt__malloc(n_bytes) : vt__aligned_alloc(align, n_bytes);
 }
 
-static new_handler handler_now(void) { return std_get_new_handler != NULL ? std_get_new_handler() : NULL; }
+static bool has_cxx(void) {
+#ifdef VT_STATIC_LIBRARY
+    return true;
+#else
+    return std_get_new_handler != NULL && std_throw_bad_alloc != NULL;
+#endif
+}
+
+static new_handler handler_now(void) { return has_cxx() ? std_get_new_handler() : NULL; }
 
 VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
     for (;;) {
@@ -28,19 +46,17 @@ VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
         if (handler == NULL) break;
         handler(); /* frees something, installs another handler, or throws */
     }
-    if (std_throw_bad_alloc != NULL) std_throw_bad_alloc();
+    if (has_cxx()) std_throw_bad_alloc();
     vt__os_abort();
 }
 
-/* A nothrow new must not let the handler's exception out; C cannot catch it, so the handler is called only if there is one
- * and what it throws ends the program, as for any function that promised not to throw. */
+/* A nothrow new must not let the handler's exception out. */
 VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align) {
     for (;;) {
         void *p = try_alloc(n_bytes, align);
         if (p != NULL) return p;
         new_handler handler = handler_now();
-        if (handler == NULL) return NULL;
-        handler();
+        if (handler == NULL || vt__call_catching(handler)) return NULL;
     }
 }
 

@@ -16,84 +16,77 @@ void vt__poll(void) {
     vt__life_purge_wanted();
 }
 
-void *vt__take(struct heap *h, unsigned cls) {
+/* A small block: from the list, which is refilled when empty, and if possible before the next malloc finds it empty. */
+static void *take_small(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) {
         if (!vt__refill(h, cls)) return NULL;
         b = h->list[cls];
     }
     struct block *next = link_next(b, cls);
-    h->list[cls] = next != NULL ? next : (struct block *)&vt__nil;
+    h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls);
     return b;
 }
 
 static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach(); }
 
-static void *take_from(struct heap *h, unsigned cls) {
-    void *p = vt__take(h, cls);
+/* What follows a slow malloc: chores that need all locks free, and the rules about failing. */
+static void *finish(struct heap *h, void *p) {
     vt__poll();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
     return p;
 }
 
+static void *no_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
 void *vt__malloc_slow(size_t n_bytes) {
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL)) {
-        errno = ENOMEM;
-        return NULL;
+    if (vt_unlikely(h == NULL)) return no_memory();
+    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX) {
+        void *p = vt__take_medium(h, vt__class_of(n_bytes));
+        return vt_likely(p != NULL && !h->is_borrowed) ? p : finish(h, p);
     }
-    if (n_bytes == 0) n_bytes = 1;
-    if (n_bytes <= VT_MEDIUM_MAX) return take_from(h, vt__class_of(n_bytes));
-    return vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
+    if (n_bytes <= VT_SMALL_MAX) return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
+    return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
 
 void *vt__calloc(size_t n, size_t each_bytes) {
     size_t n_bytes;
-    if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) {
-        errno = ENOMEM;
-        return NULL;
+    if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
+    if (n_bytes > VT_MEDIUM_MAX) {
+        struct heap *h = my_heap();
+        return h != NULL ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
     }
-    if (n_bytes > VT_MEDIUM_MAX)
-        return my_heap() != NULL ? vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true) : NULL;
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
-    unsigned cls = vt__class_of(vt_max(n_bytes, 1));
-    if (vt__tls.heap->bin[cls].is_zero) /* the list p came from was never used: only the link is not zero */
+    unsigned cls = vt__class_of(n_bytes + (n_bytes == 0));
+    if (vt__tls.heap->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
         ((struct block *)p)->link = 0;
     else
         __builtin_memset(p, 0, n_bytes);
     return p;
 }
 
-/* The first class from n_bytes up whose size is a multiple of align: its blocks are aligned by arithmetic. */
-static bool aligned_class(size_t align, size_t n_bytes, unsigned *out) {
-    size_t n = vt_round_up(vt_max(n_bytes, 1), align);
-    if (align > VT_SLICE || n > VT_MEDIUM_MAX) return false;
-    for (unsigned c = vt__class_of(n); c < VT_N_CLASSES; c++) {
-        if (vt__classes[c].block_bytes % align != 0) continue;
-        *out = c;
-        return true;
-    }
-    return false;
-}
-
+/* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
+ * is a class; of the eight medium classes of a doubling, one is. */
 void *vt__aligned_alloc(size_t align, size_t n_bytes) {
-    unsigned cls;
-    if (align <= VT_BLOCK_ALIGN) return vt__fast_malloc(n_bytes);
-    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) {
-        errno = ENOMEM;
-        return NULL;
-    }
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
+    size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
+    if (n <= VT_SMALL_MAX) return vt__fast_malloc(n);
     struct heap *h = my_heap();
-    if (h == NULL) {
-        errno = ENOMEM;
-        return NULL;
+    if (vt_unlikely(h == NULL)) return no_memory();
+    if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
+        unsigned cls = vt__class_of(n);
+        while ((vt__classes[cls].block_bytes & (align - 1)) != 0) cls++; /* the last class, 64 KiB, suits all */
+        return finish(h, vt__take_medium(h, cls));
     }
-    if (aligned_class(align, n_bytes, &cls)) return take_from(h, cls);
-    return vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
+    return finish(h, vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false));
 }
 
 /* ---- free ---- */
@@ -101,10 +94,10 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
 /* Of another thread's slab, or of one of ours beyond its first slice. */
 static void free_block(struct slab *s, uintptr_t owner, void *p) {
     struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
-    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
+    uint32_t offset = (uint32_t)((uintptr_t)p - vt__slice_address(vt__slab_id(head)));
     if (offset % vt__classes[head->cls].block_bytes != 0) vt__bad_free(p);
     if ((owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag)
-        vt__slab_give_back(vt__tls.real, head, p);
+        vt__slab_give_back(head, p);
     else
         vt__remote_free(head, p);
 }

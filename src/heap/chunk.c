@@ -127,10 +127,16 @@ static bool pool_find_one(size_t *out) {
     return false;
 }
 
-/* n free chunks in a row at a multiple of `align`: the lowest. */
+/* The first chunk from i up whose address (not only its offset) is a multiple of `align` chunks. */
+static size_t align_chunk(size_t i, size_t align) {
+    size_t base = vt__map.base >> VT_CHUNK_SHIFT;
+    return vt_round_up(base + i, align) - base;
+}
+
+/* n free chunks in a row, aligned: the lowest. */
 static bool pool_find_run(size_t n, size_t align, size_t *out) {
     if (vt__pool.n_free < n) return false;
-    size_t start = vt_round_up(vt__pool.low_word * 64, align);
+    size_t start = align_chunk(vt__pool.low_word * 64, align);
     size_t i = start;
     while (start + n <= vt__window.n_chunks) {
         if (i % 64 == 0 && i + 64 <= start + n && vt__pool.free_map[i / 64] == ~UINT64_C(0)) {
@@ -138,7 +144,7 @@ static bool pool_find_run(size_t n, size_t align, size_t *out) {
         } else if (get_bit(vt__pool.free_map, i)) {
             i++;
         } else {
-            start = vt_round_up(i + 1, align);
+            start = align_chunk(i + 1, align);
             i = start;
             continue;
         }
@@ -164,7 +170,7 @@ static bool pool_grow(size_t n, size_t align) {
     while (have < n && vt__window.n_chunks > have &&
            get_bit(vt__pool.free_map, vt__window.n_chunks - have - 1))
         have++;
-    size_t start = vt_round_up(vt__window.n_chunks - have, align);
+    size_t start = align_chunk(vt__window.n_chunks - have, align);
     size_t need = start + n - vt__window.n_chunks;
     size_t first;
     size_t got;

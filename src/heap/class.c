@@ -4,16 +4,18 @@
 #include "heap/impl.h"
 
 #define MAX_SLAB_SLICES 15
+#define MIN_BLOCKS 4
 
 struct vt_class vt__classes[VT_N_CLASSES];
 
-/* The fewest slices whose unusable tail is at most 1/27 (3.75 %); the least wasteful if none is. */
+/* The fewest slices that hold a few blocks (medium ones keep no lists: a slab is their cache) and whose unusable tail is at
+ * most 1/27 (3.75 %); the least wasteful if none is. */
 static unsigned slab_slices(size_t block_bytes) {
     unsigned best = 1;
     size_t best_waste = SIZE_MAX; /* in 1/1024 of the slab */
     for (unsigned n = 1; n <= MAX_SLAB_SLICES; n++) {
         size_t slab = n * VT_SLICE;
-        if (slab < block_bytes) continue;
+        if (slab < block_bytes * MIN_BLOCKS) continue;
         size_t waste = slab % block_bytes * 1024 / slab;
         if (waste * 27 <= 1024) return n;
         if (waste < best_waste) best_waste = waste, best = n;
@@ -28,7 +30,7 @@ void vt__classes_init(void) {
         k->block_bytes = (uint32_t)bytes;
         k->recip = (uint32_t)(((UINT64_C(1) << 32) + bytes - 1) / bytes);
         k->n_slices = (uint8_t)slab_slices(bytes);
-        k->capacity = (uint16_t)(k->n_slices * VT_SLICE / bytes);
-        k->list_goal = (uint8_t)vt_min(vt_max(VT_LIST_BYTES / bytes, 2), VT_LIST_MAX);
+        k->capacity = (uint16_t)vt_min(k->n_slices * VT_SLICE / bytes, VT_SLAB_MAX_BLOCKS);
+        k->list_goal = (uint8_t)vt_min(vt_max(VT_LIST_BYTES / bytes, VT_LIST_MIN), VT_LIST_MAX);
     }
 }

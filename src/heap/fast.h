@@ -10,37 +10,34 @@
 
 #include "heap/link.h"
 
-/* The block at this offset of the window becomes free; true when it was already. Three instructions, where C's shifting
- * takes nine. */
-VT_INLINE bool mark_free(uintptr_t offset) {
-    uint32_t *fbits = vt__map.fbits;
-    size_t word = offset >> VT_WORD_SHIFT;
+/* Block number k of s becomes free; true when it was already. Written out, because the shifting of C takes nine
+ * instructions where three do. */
+VT_INLINE bool mark_free(struct slab *s, size_t k) {
 #if defined(__x86_64__)
     bool was_free;
     uint32_t bits;
-    __asm__("movl (%[table],%[word],4), %[bits]\n\tbtsl %[bit], %[bits]\n\tmovl %[bits], (%[table],%[word],4)"
-            : [bits] "=&r"(bits), "=@ccc"(was_free), "+m"(fbits[word])
-            : [table] "r"(fbits), [word] "r"(word), [bit] "r"((uint32_t)(offset >> 4))
+    __asm__("movl %c[at](%[s],%[word],4), %[bits]\n\t"
+            "btsl %k[k], %[bits]\n\t"
+            "movl %[bits], %c[at](%[s],%[word],4)"
+            : [bits] "=&r"(bits), "=@ccc"(was_free), "+m"(s->is_free)
+            : [s] "r"(s), [word] "r"(k / 32), [k] "r"(k), [at] "i"(offsetof(struct slab, is_free))
             : "cc");
     return was_free;
 #else
-    uint32_t bit = UINT32_C(1) << (offset >> 4 & 31);
-    bool was_free = (fbits[word] & bit) != 0;
-    fbits[word] |= bit;
+    uint32_t bit = UINT32_C(1) << (k % 32);
+    bool was_free = (s->is_free[k / 32] & bit) != 0;
+    s->is_free[k / 32] |= bit;
     return was_free;
 #endif
 }
 
-/* The descriptor of a slice, from a word number: both tables are indexed by the same shifted offset. */
-VT_INLINE struct slab *slab_of_word(size_t word) {
-    if (sizeof(struct slab) == (size_t)1 << (VT_SLICE_SHIFT - VT_WORD_SHIFT))
-        return (struct slab *)((char *)vt__map.slabs + (word & ~(sizeof(struct slab) - 1)));
-    return vt__slab((slab_id)(word >> (VT_SLICE_SHIFT - VT_WORD_SHIFT)));
+/* Which block starts at this offset (below one slice) of a slab? With recip = ceil(2^32 / size), the upper half of
+ * offset * recip is offset / size, and the lower half is below recip just when nothing remains; the proof is in
+ * docs/decisions/hardening.md. SIZE_MAX: none starts there. */
+VT_INLINE size_t block_number(size_t offset, uint32_t recip) {
+    uint64_t product = (uint64_t)offset * recip;
+    return vt_likely((uint32_t)product < recip) ? product >> 32 : SIZE_MAX;
 }
-
-/* Does a block start at this offset (< one slice) of a slab? offset * ceil(2^32/size) mod 2^32 is below the multiplier
- * just when size divides offset; proof in docs/decisions/hardening.md. */
-VT_INLINE bool is_block_start(uint32_t offset, const struct slab *s) { return offset * s->recip < s->recip_again; }
 
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
@@ -58,25 +55,26 @@ VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
 
 VT_INLINE void vt__fast_free(void *p) {
     uintptr_t offset = (uintptr_t)p - vt__map.base;
-    size_t word = offset >> VT_WORD_SHIFT;
-    if (vt_unlikely(word >= vt_racy_read(vt__map.n_words))) {
+    size_t slice = offset >> VT_SLICE_SHIFT;
+    if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) {
         vt__free_slow(p); /* NULL, or not ours */
         return;
     }
-    struct slab *s = slab_of_word(word);
+    struct slab *s = &vt__map.slabs[slice];
     /* relaxed: equal means the slab is ours, and we wrote everything about it ourselves */
     if (vt_unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)) {
         vt__free_slow(p);
         return;
     }
 #if VT_HARDEN > 0
-    if (vt_unlikely(!is_block_start((uint32_t)offset & (VT_SLICE - 1), s))) vt__bad_free(p);
-    if (vt_unlikely(mark_free(offset))) vt__bad_free(p);
+    size_t k = block_number(offset & (VT_SLICE - 1), s->recip);
+    if (vt_unlikely(k == SIZE_MAX)) vt__bad_free(p);
+    if (vt_unlikely(mark_free(s, k))) vt__bad_free(p);
 #endif
     struct block *b = p;
     b->link = link_encode(s->free, b);
     s->free = b;
-    if (vt_unlikely(--s->room == 0)) vt__free_attend(s);
+    if (vt_unlikely(--s->room == 0)) vt__free_attend(p);
 }
 
 #endif

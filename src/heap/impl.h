@@ -3,12 +3,12 @@
  *   window   one reservation; chunk = 2 MiB of it; slice = 32 KiB, 64 to a chunk
  *   slab     1..15 slices cut into blocks of one class, owned by one heap
  *   run      slices or chunks that are one large block
- *   heap     what one thread allocates from: per class a list of ready blocks, and the slabs they come from
+ *   heap     what one thread allocates from: per small class a list of ready blocks, and the slabs of each class
  *
  * All tables are arrays indexed by the offset into the window, so finding a block's slab is arithmetic:
  *
- *   slab[]   64 B per slice     who owns it, how it is cut, its free blocks
- *   fbits[]  1 bit per 16 B     set while a block sits in its slab's free list: a second free finds it set
+ *   slab[]   128 B per slice    who owns it, how it is cut, its free blocks; a bit per block, set while it sits in the
+ *                               slab's free list: a second free finds it set
  *   chunk[]  64 B per chunk     which slices are free, which may be dirty
  *
  * Climate: malloc.
@@ -40,9 +40,10 @@ VT_HIDDEN_BEGIN
 #define VT_CARVE_BYTES KiB(4) /* fresh memory is handed out a page at a time */
 #endif
 #ifndef VT_LIST_BYTES
-#define VT_LIST_BYTES KiB(16)
+#define VT_LIST_BYTES KiB(4) /* a list of ready blocks grows to this, but to no fewer than MIN and no more than MAX blocks */
 #endif
-#define VT_LIST_MAX 255
+#define VT_LIST_MIN 8
+#define VT_LIST_MAX 128
 
 #define VT_SLICE ((size_t)1 << VT_SLICE_SHIFT)
 #define VT_CHUNK_SHIFT 21
@@ -50,7 +51,7 @@ VT_HIDDEN_BEGIN
 #define VT_CHUNK_SLICES ((unsigned)(VT_CHUNK >> VT_SLICE_SHIFT))
 _Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word");
 #define VT_ALL_SLICES (VT_CHUNK_SLICES == 64 ? ~UINT64_C(0) : (UINT64_C(1) << (VT_CHUNK_SLICES & 63)) - 1)
-#define VT_WORD_SHIFT 9 /* one fbits word covers 512 bytes */
+#define VT_SLAB_MAX_BLOCKS 512 /* as many as a slab has bits for; slabs of the three smallest classes leave slices part empty */
 #define VT_MAX_NODES 8
 
 struct block {
@@ -69,8 +70,7 @@ typedef uint32_t slab_id;
 struct slab {
     /* any thread reads; the owner, or the holder of the heaps lock for a heap without a thread, writes */
     _Atomic uintptr_t owner;
-    uint32_t recip;       /* of the block size; copied here so that free finds it in the line it has, */
-    uint32_t recip_again; /* twice, so that the compiler uses it in place, twice */
+    uint32_t recip; /* of the block size; copied here so that free finds it in the line it has */
     /* owner only */
     uint32_t room;      /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
     struct block *free; /* freed by the owner, newest first; NULL when none */
@@ -85,16 +85,19 @@ struct slab {
     _Atomic slab_id pending_next;  /* the owner's stack of slabs with remote frees */
     uint32_t run_slices;           /* LARGE: slices of the run */
     _Atomic uint64_t remote;       /* blocks freed by other threads; see remote.c */
+    /* owner only */
+    VT_ALIGNED(VT_CACHE_LINE) uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
 } VT_ALIGNED(VT_CACHE_LINE);
-_Static_assert(sizeof(struct slab) == 64, "a slab's descriptor is one cache line");
+_Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
 /* Not FULL: room == blocks out (live, in a list, or on their way back) == carved - |free|.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
 
 struct bin {
-    slab_id current; /* list[] holds blocks of this slab only */
-    slab_id partial; /* slabs with enough free blocks, newest first */
+    slab_id current; /* list[] holds blocks of this slab only; a medium block is taken from it directly */
+    slab_id partial; /* slabs with enough free blocks, oldest first: they gather more while they wait */
+    slab_id partial_last;
     slab_id full;
-    uint32_t is_zero; /* the blocks in list[] were never used: all zero but for the link */
+    uint32_t is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
 };
 
 /* Blocks of one foreign slab on their way home. */
@@ -114,7 +117,7 @@ enum heap_state { HEAP_POOLED, HEAP_LIVE };
 
 struct heap {
     /* owner only: fast path */
-    struct block *list[VT_N_CLASSES]; /* ready blocks; never NULL: an empty list is vt__nil */
+    struct block *list[VT_N_SMALL]; /* ready blocks; never NULL: an empty list is vt__nil */
     /* owner only: slow path */
     struct bin bin[VT_N_CLASSES];
     struct ring ring[VT_RING_SETS * VT_RING_WAYS];
@@ -146,12 +149,11 @@ struct vt_tls {
 #define VT_NO_TAG (~(uintptr_t)0)
 extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
 
-/* Where the window and its tables are. Written at start, then constant, but for n_words, which grows. */
+/* Where the window and its tables are. Written at start, then constant, but for n_slices, which grows. */
 struct vt_map {
     uintptr_t base;
-    size_t n_words; /* window in use, in 512-byte words: beyond it no pointer is ours; see vt_racy_read */
+    size_t n_slices; /* window in use: beyond it no pointer is ours; see vt_racy_read */
     struct slab *slabs;
-    uint32_t *fbits;
     uintptr_t key; /* mixes the links of free lists; its top bits are set, see link.h */
 } VT_ALIGNED(VT_CACHE_LINE);
 extern struct vt_map vt__map;
@@ -163,7 +165,7 @@ VT_INLINE struct slab *vt__slab(slab_id i) { return &vt__map.slabs[i]; }
 VT_INLINE slab_id vt__slab_id(const struct slab *s) { return (slab_id)(s - vt__map.slabs); }
 VT_INLINE struct slab *vt__slab_head(struct slab *s) { return s - s->delta; }
 VT_INLINE bool vt__is_in_window(const void *p) {
-    return ((uintptr_t)p - vt__map.base) >> VT_WORD_SHIFT < vt_racy_read(vt__map.n_words);
+    return ((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT < vt_racy_read(vt__map.n_slices);
 }
 
 /* window.c: address space */
@@ -217,14 +219,14 @@ VT_INLINE uint32_t vt__wake_after(const struct slab *s) {
     return n > 0 ? n : 1;
 }
 void vt__slab_attend(struct slab *s); /* room is used up */
-void vt__free_attend(struct slab *s); /* the same, as the last thing a free does */
+void vt__free_attend(void *p);         /* the same for the slab of p, as the last thing a free does */
 bool vt__refill(struct heap *h, unsigned cls);
-void vt__slab_give_back(struct heap *h, struct slab *s, struct block *b); /* one block, not by free's fast path */
-void vt__bin_forget_list(struct heap *h, unsigned cls);                   /* ready blocks go back to their slab */
+void *vt__take_medium(struct heap *h, unsigned cls); /* one block; NULL: no memory */
+struct block *vt__refill_freed(struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
+void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
 void vt__bin_remove(struct heap *h, struct slab *s);
-void vt__bin_add_partial(struct heap *h, struct slab *s);
 
 /* remote.c */
 void vt__remote_free(struct slab *head, struct block *b);
@@ -240,7 +242,7 @@ void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thre
 size_t vt__heaps_count(size_t *n_live);
 
 /* large.c */
-void *vt__large_alloc(size_t n_bytes, size_t align, bool zero);
+void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
@@ -255,7 +257,6 @@ VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head)
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
 void *vt__malloc_slow(size_t n_bytes);
-void *vt__take(struct heap *h, unsigned cls); /* from the list, refilling it; NULL: no memory */
 VT_NOINLINE void vt__free_slow(void *p);
 
 VT_HIDDEN_END

@@ -5,8 +5,6 @@
  *
  * Climate: malloc.   Owns: slab.run_slices, slab.room of LARGE slices.   Locks: none.
  */
-#include <errno.h>
-
 #include "heap/impl.h"
 #include "os/os.h"
 
@@ -28,10 +26,10 @@ static void set_size(struct slab *s, size_t n_bytes) { s->room = (uint32_t)vt_di
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
     slab_id first;
     bool is_zero;
-    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) goto no_memory;
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return NULL;
     size_t n_slices = slices_for(vt_max(n_bytes, 1));
     size_t align_slices = vt_max(align >> VT_SLICE_SHIFT, 1);
-    if (vt__slices_take(n_slices, align_slices, &first, &is_zero) != 0) goto no_memory;
+    if (vt__slices_take(n_slices, align_slices, &first, &is_zero) != 0) return NULL;
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
@@ -41,9 +39,6 @@ void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
     if (zero && !is_zero) vt__slices_zero(first, n_slices);
     return (void *)vt__slice_address(first);
-no_memory:
-    errno = ENOMEM;
-    return NULL;
 }
 
 void vt__large_free(struct slab *s, void *p) {

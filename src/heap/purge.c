@@ -190,6 +190,7 @@ bool vt__heap_purge_step(void) {
 size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
 
 size_t vt__heap_release_all(void) {
+    if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (vt__tls.real != NULL) {
         vt__remote_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real);

@@ -110,12 +110,12 @@ void vt__remote_free(struct slab *s, struct block *b) {
 
 /* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
  * by then is released, so s may be gone when this returns. */
-static void absorb(struct heap *h, struct slab *s, uint64_t remote) {
+static void absorb(struct slab *s, uint64_t remote) {
     uint64_t n = count_of(remote);
     struct block *b = block_of(remote);
     while (n-- > 0) {
         struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
-        vt__slab_give_back(h, s, b); /* the last one may release s */
+        vt__slab_give_back(s, b); /* the last one may release s */
         b = next;
     }
 }
@@ -128,7 +128,7 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
         i = atomic_load_explicit(&s->pending_next, memory_order_relaxed); /* before somebody may queue it again */
         if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
             /* acquire: pairs with send's release; the blocks' links are visible */
-            absorb(h, s, atomic_exchange_explicit(&s->remote, 0, memory_order_acquire));
+            absorb(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acquire));
             continue;
         }
         struct heap *owner = push_pending(s); /* it moved: still queued, now with its new owner */

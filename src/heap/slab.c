@@ -4,16 +4,14 @@
  *   PARTIAL   enough free blocks to be worth a visit; queued
  *   FULL      few or none; woken up by the owner's frees once 1/16 of it is free again (I3: `room` counts down)
  *
- * Refill order: what others freed; the current slab's freed blocks; its uncarved rest; a partial slab (the fullest of
- * the first four, so that sparse ones drain); a slab of a heap whose thread ended; new slices.
+ * Refill order: what others freed; the current slab's freed blocks; its uncarved rest; the partial slab that has
+ * waited longest, and so gathered most; a slab of a heap whose thread ended; new slices.
  *
  * Climate: malloc.   Owns: the slab fields marked "owner only".   Locks: none here; every caller owns the heap.
  */
 #include "heap/impl.h"
 #include "heap/fast.h"
 
-#define PARTIAL_LOOK 4
-#define FBITS_WORDS_PER_SLICE (VT_SLICE >> VT_WORD_SHIFT)
 
 static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__classes[s->cls]; }
 
@@ -35,27 +33,39 @@ static bool slab_is_valid(const struct slab *s) {
 
 /* ---- queues ---- */
 
-static slab_id *queue_of(struct heap *h, const struct slab *s) {
+static void full_push(struct heap *h, struct slab *s) {
     struct bin *bin = &h->bin[s->cls];
-    return s->state == SLAB_FULL ? &bin->full : &bin->partial;
+    s->state = SLAB_FULL;
+    s->prev = 0;
+    s->next = bin->full;
+    if (bin->full != 0) vt__slab(bin->full)->prev = vt__slab_id(s);
+    bin->full = vt__slab_id(s);
 }
 
-static void queue_push(struct heap *h, struct slab *s, enum slab_state state) {
-    s->state = (uint8_t)state;
-    slab_id *head = queue_of(h, s);
-    s->prev = 0;
-    s->next = *head;
-    if (*head != 0) vt__slab(*head)->prev = vt__slab_id(s);
-    *head = vt__slab_id(s);
+static void partial_append(struct heap *h, struct slab *s) {
+    struct bin *bin = &h->bin[s->cls];
+    s->state = SLAB_PARTIAL;
+    s->next = 0;
+    s->prev = bin->partial_last;
+    if (bin->partial_last != 0)
+        vt__slab(bin->partial_last)->next = vt__slab_id(s);
+    else
+        bin->partial = vt__slab_id(s);
+    bin->partial_last = vt__slab_id(s);
 }
 
 static void queue_remove(struct heap *h, struct slab *s) {
-    slab_id *head = queue_of(h, s);
+    struct bin *bin = &h->bin[s->cls];
     if (s->prev != 0)
         vt__slab(s->prev)->next = s->next;
+    else if (s->state == SLAB_FULL)
+        bin->full = s->next;
     else
-        *head = s->next;
-    if (s->next != 0) vt__slab(s->next)->prev = s->prev;
+        bin->partial = s->next;
+    if (s->next != 0)
+        vt__slab(s->next)->prev = s->prev;
+    else if (s->state == SLAB_PARTIAL)
+        bin->partial_last = s->prev;
 }
 
 void vt__bin_remove(struct heap *h, struct slab *s) {
@@ -64,8 +74,6 @@ void vt__bin_remove(struct heap *h, struct slab *s) {
     else
         queue_remove(h, s);
 }
-
-void vt__bin_add_partial(struct heap *h, struct slab *s) { queue_push(h, s, SLAB_PARTIAL); }
 
 /* ---- slabs come and go ---- */
 
@@ -83,7 +91,7 @@ static struct slab *slab_new(struct heap *h, unsigned cls) {
     bool is_zero;
     if (vt__slices_take(k->n_slices, /* align */ 1, &first, &is_zero) != 0) return NULL;
     struct slab *s = vt__slab(first);
-    s->recip = s->recip_again = k->recip;
+    s->recip = k->recip;
     s->room = 0;
     s->free = NULL;
     s->carved = 0;
@@ -95,18 +103,19 @@ static struct slab *slab_new(struct heap *h, unsigned cls) {
     return s;
 }
 
-static void clear_fbits(const struct slab *s) {
+/* No block of s counts as free any more. */
+static void clear_free_bits(struct slab *s) {
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    pair *bits = (pair *)s->is_free;
     if (VT_HARDEN == 0) return;
-    size_t n_slices = class_of_slab(s)->n_slices;
-    uint32_t *bits = vt__map.fbits + (size_t)vt__slab_id(s) * FBITS_WORDS_PER_SLICE;
-    __builtin_memset(bits, 0, n_slices * FBITS_WORDS_PER_SLICE * sizeof(*bits));
+    bits[0] = bits[1] = bits[2] = bits[3] = (pair){0, 0};
 }
 
 /* An empty slab that is in no queue: its slices go back. Free slices have no owner and no free bits. */
 static void slab_release(struct slab *s) {
     unsigned n_slices = class_of_slab(s)->n_slices;
     VT_ASSERT(s->room == 0);
-    clear_fbits(s);
+    clear_free_bits(s);
     s->state = SLAB_FREE;
     for (unsigned i = 0; i < n_slices; i++)
         atomic_store_explicit(&s[i].owner, VT_OWNER_NONE, memory_order_relaxed);
@@ -115,13 +124,19 @@ static void slab_release(struct slab *s) {
 
 /* ---- blocks ---- */
 
+/* b starts a block of s. Exact for every class: the rounding up of recip adds up to less than one. */
+static size_t number_of(const struct slab *s, const struct block *b) {
+    uint64_t offset = (uintptr_t)b - vt__slice_address(vt__slab_id(s));
+    return offset * s->recip >> 32;
+}
+
 /* All blocks the owner freed, as a list; they count as out again. */
 static struct block *take_freed(struct slab *s) {
     struct block *list = s->free;
     if (list == NULL) return NULL;
     s->free = NULL;
     s->room = s->carved;
-    clear_fbits(s);
+    clear_free_bits(s);
     return list;
 }
 
@@ -163,15 +178,6 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     return carve(s, (uint32_t)vt_min(want, k->capacity - s->carved), list);
 }
 
-/* The fullest of the first few: what is sparse may drain meanwhile. */
-static struct slab *pick_partial(struct heap *h, unsigned cls) {
-    slab_id i = h->bin[cls].partial;
-    struct slab *best = NULL;
-    for (unsigned looked = 0; i != 0 && looked < PARTIAL_LOOK; looked++, i = vt__slab(i)->next)
-        if (best == NULL || vt__slab(i)->room > best->room) best = vt__slab(i);
-    return best;
-}
-
 static void make_current(struct heap *h, struct slab *s) {
     s->state = SLAB_CURRENT;
     h->bin[s->cls].current = vt__slab_id(s);
@@ -183,11 +189,12 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
     if (bin->current != 0) {
         struct slab *old = vt__slab(bin->current);
         old->room = vt__wake_after(old);
-        queue_push(h, old, SLAB_FULL);
+        full_push(h, old);
         bin->current = 0;
     }
-    struct slab *s = pick_partial(h, cls);
-    if (s != NULL) {
+    struct slab *s;
+    if (bin->partial != 0) {
+        s = vt__slab(bin->partial);
         queue_remove(h, s);
     } else {
         if (vt__adopt(h, cls)) return vt__slab(bin->current);
@@ -216,6 +223,52 @@ bool vt__refill(struct heap *h, unsigned cls) {
     return false;
 }
 
+/* Called when the last ready block is handed out: if some came back meanwhile, the next malloc need not leave the fast
+ * path again. */
+struct block *vt__refill_freed(struct heap *h, unsigned cls) {
+    struct slab *s = vt__slab(h->bin[cls].current);
+    if (s->free == NULL) return (struct block *)&vt__nil;
+    return fill_from(h, s);
+}
+
+/* ---- medium blocks ---- */
+
+/* Medium blocks are few and large: the block freed last is handed out next, straight from its slab, so that as little
+ * memory as possible is touched. */
+static struct block *pop_freed(struct slab *s) {
+    struct block *b = s->free;
+    if (b == NULL) return NULL;
+    s->free = link_next(b, s->cls);
+    s->room++;
+    size_t k = number_of(s, b);
+    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
+    return b;
+}
+
+VT_NOINLINE static struct block *take_fresh_medium(struct heap *h, unsigned cls) {
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, false);
+    struct bin *bin = &h->bin[cls];
+    struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
+    for (; s != NULL; s = next_slab(h, cls)) {
+        VT_AUDIT(slab_is_valid(s));
+        bin->is_zero = false;
+        struct block *b = pop_freed(s);
+        if (b != NULL) return b;
+        if (s->carved == class_of_slab(s)->capacity) continue;
+        bin->is_zero = s->was_zero;
+        return carve(s, 1, NULL);
+    }
+    return NULL;
+}
+
+void *vt__take_medium(struct heap *h, unsigned cls) {
+    struct bin *bin = &h->bin[cls];
+    struct block *b = pop_freed(vt__slab(bin->current)); /* slab 0 stands for none and has no blocks */
+    if (vt_unlikely(b == NULL)) return take_fresh_medium(h, cls);
+    bin->is_zero = false;
+    return b;
+}
+
 /* ---- frees that need attention ---- */
 
 static struct heap *owner_of(const struct slab *s) {
@@ -227,7 +280,7 @@ void vt__slab_attend(struct slab *s) {
     if (s->state == SLAB_FULL) {
         queue_remove(h, s);
         s->room = s->carved - vt__wake_after(s);
-        queue_push(h, s, SLAB_PARTIAL);
+        partial_append(h, s);
     }
     VT_AUDIT(slab_is_valid(s));
     if (s->room > 0 || s->state == SLAB_CURRENT) return; /* an empty current slab is the spare of its class */
@@ -235,29 +288,29 @@ void vt__slab_attend(struct slab *s) {
     slab_release(s);
 }
 
-void vt__free_attend(struct slab *s) {
-    vt__slab_attend(s);
+void vt__free_attend(void *p) {
+    vt__slab_attend(vt__slab(vt__slice_of(p)));
     vt__poll();
 }
 
-void vt__slab_give_back(struct heap *h, struct slab *s, struct block *b) {
-    (void)h;
+void vt__slab_give_back(struct slab *s, struct block *b) {
 #if VT_HARDEN > 0
-    if (mark_free((uintptr_t)b - vt__map.base)) vt__double_free(b, s);
+    if (mark_free(s, number_of(s, b))) vt__double_free(b, s);
 #endif
     b->link = link_encode(s->free, b);
     s->free = b;
     if (--s->room == 0) vt__slab_attend(s);
 }
 
-void vt__bin_forget_list(struct heap *h, unsigned cls) {
+/* Ready blocks go back to their slab. */
+static void forget_list(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) return;
     h->list[cls] = (struct block *)&vt__nil;
     struct slab *s = vt__slab(h->bin[cls].current);
     while (b != NULL) {
         struct block *next = link_next(b, cls);
-        vt__slab_give_back(h, s, b);
+        vt__slab_give_back(s, b);
         b = next;
     }
 }
@@ -265,7 +318,7 @@ void vt__bin_forget_list(struct heap *h, unsigned cls) {
 void vt__heap_drop_empty(struct heap *h) {
     vt__remote_collect(h, /* has_heaps_lock */ false);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
-        vt__bin_forget_list(h, c);
+        if (c < VT_N_SMALL) forget_list(h, c);
         slab_id i = h->bin[c].current;
         if (i == 0) continue;
         struct slab *s = vt__slab(i);
@@ -273,7 +326,7 @@ void vt__heap_drop_empty(struct heap *h) {
         if (s->room == 0)
             slab_release(s);
         else
-            queue_push(h, s, SLAB_PARTIAL); /* its uncarved rest or freed blocks are found again by a refill */
+            partial_append(h, s); /* its uncarved rest or freed blocks are found again by a refill */
     }
 }
 

@@ -27,7 +27,7 @@ static size_t list_length(const struct heap *h, unsigned cls, size_t most) {
 static void add_cached(struct vt_class_stats *classes) {
     vt_lock(&vt__heaps_lock);
     for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
-        for (unsigned c = 0; c < VT_N_CLASSES; c++)
+        for (unsigned c = 0; c < VT_N_SMALL; c++)
             if (h->bin[c].current != 0) classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
     vt_unlock(&vt__heaps_lock);
 }
@@ -50,7 +50,7 @@ static void add_slab(const struct slab *s, struct vt_class_stats *k) {
 }
 
 static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {
-    size_t n = (vt_racy_read(vt__map.n_words) << VT_WORD_SHIFT) >> VT_SLICE_SHIFT;
+    size_t n = vt_racy_read(vt__map.n_slices);
     for (size_t i = 1; i < n;) {
         const struct slab *s = vt__slab((slab_id)i);
         uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);

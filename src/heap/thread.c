@@ -19,8 +19,8 @@
 #define NIL ((struct block *)&vt__nil)
 #define NIL4 NIL, NIL, NIL, NIL
 #define NIL16 NIL4, NIL4, NIL4, NIL4
-static const struct heap empty_heap = {.list = {NIL16, NIL16, NIL16, NIL16, NIL16, NIL16, NIL16}};
-_Static_assert(VT_N_CLASSES == 7 * 16, "the empty heap has all its lists");
+static const struct heap empty_heap = {.list = {NIL16, NIL16, NIL16, NIL16}};
+_Static_assert(VT_N_SMALL == 4 * 16, "the empty heap has all its lists");
 
 __thread struct vt_tls vt__tls = {(struct heap *)&empty_heap, VT_NO_TAG, NULL};
 
@@ -46,7 +46,7 @@ size_t vt__heaps_count(size_t *n_live) {
 static struct heap *heap_new(void) {
     struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
     if (h == NULL) return NULL;
-    for (unsigned c = 0; c < VT_N_CLASSES; c++) h->list[c] = NIL;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) h->list[c] = NIL;
     h->next = heaps.all;
     heaps.all = h;
     heaps.n_heaps++;

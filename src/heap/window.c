@@ -24,7 +24,6 @@
 #define CONSTRAINED_LOW TiB(16)   /* between a program's own places and the system's, nothing lives there */
 #define FOREIGN_TRIES 64
 
-#define FBITS_PER_CHUNK (VT_CHUNK / VT_BLOCK_ALIGN / 8)
 
 struct vt_map vt__map = {.key = VT_KEY_BITS};
 struct vt_window vt__window;
@@ -48,9 +47,8 @@ static int open_tables(size_t window_bytes) {
     size_t n_slices = window_bytes >> VT_SLICE_SHIFT;
     size_t n_chunks = window_bytes >> VT_CHUNK_SHIFT;
     size_t slab_bytes = vt_round_up(n_slices * sizeof(struct slab), GAP_BYTES);
-    size_t fbits_bytes = vt_round_up(n_chunks * FBITS_PER_CHUNK, GAP_BYTES);
     size_t chunk_bytes = vt_round_up(n_chunks * sizeof(struct chunk), GAP_BYTES);
-    size_t total = slab_bytes + fbits_bytes + chunk_bytes + 4 * GAP_BYTES;
+    size_t total = slab_bytes + chunk_bytes + 3 * GAP_BYTES;
     void *at = NULL;
     int err = vt__os_reserve(total, GAP_BYTES, &at);
     if (err != 0) return err;
@@ -59,8 +57,6 @@ static int open_tables(size_t window_bytes) {
     char *next = (char *)at + GAP_BYTES;
     vt__map.slabs = (struct slab *)next;
     next += slab_bytes + GAP_BYTES;
-    vt__map.fbits = (uint32_t *)next;
-    next += fbits_bytes + GAP_BYTES;
     vt__chunks = (struct chunk *)next;
     return 0;
 }
@@ -111,7 +107,6 @@ static int commit_tables(size_t end) {
     if (end <= n_table_chunks) return 0;
     size_t to = vt_min(vt_round_up(end, TABLE_STEP_CHUNKS), vt__window.n_bytes >> VT_CHUNK_SHIFT);
     int err = commit_table(vt__map.slabs, VT_CHUNK_SLICES * sizeof(struct slab), n_table_chunks, to);
-    if (err == 0) err = commit_table(vt__map.fbits, FBITS_PER_CHUNK, n_table_chunks, to);
     if (err == 0) err = commit_table(vt__chunks, sizeof(struct chunk), n_table_chunks, to);
     if (err == 0) n_table_chunks = to;
     return err;
@@ -162,10 +157,10 @@ int vt__window_grow(size_t n_chunks, size_t *first, size_t *got) {
     if (err != 0) return err;
     vt__window.n_chunks = *first + *got;
     /* relaxed: whoever frees a pointer got it from a thread that saw this, or from us */
-    __atomic_store_n(&vt__map.n_words, vt__window.n_chunks << (VT_CHUNK_SHIFT - VT_WORD_SHIFT), __ATOMIC_RELAXED);
+    __atomic_store_n(&vt__map.n_slices, vt__window.n_chunks * VT_CHUNK_SLICES, __ATOMIC_RELAXED);
     return 0;
 }
 
 size_t vt__window_metadata_bytes(void) {
-    return vt__window.n_chunks * (VT_CHUNK_SLICES * sizeof(struct slab) + FBITS_PER_CHUNK + sizeof(struct chunk));
+    return vt__window.n_chunks * (VT_CHUNK_SLICES * sizeof(struct slab) + sizeof(struct chunk));
 }

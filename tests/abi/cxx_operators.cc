@@ -7,15 +7,15 @@
 
 // Without this an operator left out would be served by libstdc++ over our malloc, and nobody would see.
 static void all_of_them_are_ours() {
+// clang-format off
 #define OPERATORS(X)                                                                               \
-    X(_Znwm)                                                                                       \
-    X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t) X(_ZnwmSt11align_val_t)                 \
-        X(_ZnamSt11align_val_t) X(_ZnwmSt11align_val_tRKSt9nothrow_t)                              \
-            X(_ZnamSt11align_val_tRKSt9nothrow_t) X(_ZdlPv) X(_ZdaPv) X(_ZdlPvm) X(_ZdaPvm)        \
-                X(_ZdlPvRKSt9nothrow_t) X(_ZdaPvRKSt9nothrow_t) X(_ZdlPvSt11align_val_t)           \
-                    X(_ZdaPvSt11align_val_t) X(_ZdlPvmSt11align_val_t) X(_ZdaPvmSt11align_val_t)   \
-                        X(_ZdlPvSt11align_val_tRKSt9nothrow_t)                                     \
-                            X(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+    X(_Znwm) X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t) X(_ZnwmSt11align_val_t)        \
+    X(_ZnamSt11align_val_t) X(_ZnwmSt11align_val_tRKSt9nothrow_t)                                  \
+    X(_ZnamSt11align_val_tRKSt9nothrow_t) X(_ZdlPv) X(_ZdaPv) X(_ZdlPvm) X(_ZdaPvm)                \
+    X(_ZdlPvRKSt9nothrow_t) X(_ZdaPvRKSt9nothrow_t) X(_ZdlPvSt11align_val_t)                       \
+    X(_ZdaPvSt11align_val_t) X(_ZdlPvmSt11align_val_t) X(_ZdaPvmSt11align_val_t)                   \
+    X(_ZdlPvSt11align_val_tRKSt9nothrow_t) X(_ZdaPvSt11align_val_tRKSt9nothrow_t)
+// clang-format on
 #define IS_OURS(name) CHECK_OURS(#name, ADDRESS_OF(name));
     OPERATORS(IS_OURS)
 }

@@ -5,13 +5,14 @@
  */
 #include "../check.h"
 
+/* clang-format off */
 #define NAMES(X)                                                                                   \
-    X(malloc)                                                                                      \
-    X(calloc) X(realloc) X(free) X(reallocarray) X(aligned_alloc) X(posix_memalign) X(memalign)    \
-        X(valloc) X(pvalloc) X(malloc_usable_size) X(cfree) X(free_sized) X(free_aligned_sized)    \
-            X(mallinfo) X(mallinfo2) X(mallopt) X(malloc_trim) X(malloc_stats) X(malloc_info)      \
-                X(__libc_malloc) X(__libc_free) X(__libc_calloc) X(__libc_realloc)                 \
-                    X(__libc_memalign) X(__libc_valloc) X(__libc_pvalloc) X(__posix_memalign)
+    X(malloc) X(calloc) X(realloc) X(free) X(reallocarray) X(aligned_alloc) X(posix_memalign)      \
+    X(memalign) X(valloc) X(pvalloc) X(malloc_usable_size) X(cfree) X(free_sized)                  \
+    X(free_aligned_sized) X(mallinfo) X(mallinfo2) X(mallopt) X(malloc_trim) X(malloc_stats)       \
+    X(malloc_info) X(__libc_malloc) X(__libc_free) X(__libc_calloc) X(__libc_realloc)              \
+    X(__libc_memalign) X(__libc_valloc) X(__libc_pvalloc) X(__posix_memalign)
+/* clang-format on */
 
 int main(void) {
     check_allocator();

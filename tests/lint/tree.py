@@ -40,7 +40,7 @@ def without_comments_and_strings(text):
 
 
 def commands():
-    """One compile command per file of src/: {path: [flags that matter to any compiler]}."""
+    """One compile command per C file of src/: {path: [flags that matter to any compiler]}."""
     database = os.path.join(BUILD, "compile_commands.json")
     if not BUILD or not os.path.exists(database):
         skip("no compile_commands.json in VT_BUILD (CMAKE_EXPORT_COMPILE_COMMANDS)")
@@ -50,7 +50,7 @@ def commands():
     for entry in entries:
         path = os.path.relpath(os.path.realpath(os.path.join(entry["directory"], entry["file"])),
                                os.path.realpath(ROOT))
-        if path.startswith("src" + os.sep) and path not in result:
+        if path.startswith("src" + os.sep) and path.endswith(".c") and path not in result:
             result[path] = portable_flags(entry)
     if not result:
         print("expected files of src/ in compile_commands.json, seen none")

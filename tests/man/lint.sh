@@ -1,0 +1,20 @@
+#!/bin/sh
+# lint.sh - mandoc has nothing to say about the pages that are generated, nor about the hand-written one.
+set -u
+: "${VT_SRC:?}" "${VT_BUILD:?}"
+if ! command -v mandoc >/dev/null 2>&1; then
+    echo "skipped: no mandoc (scripts/setup test installs it)"
+    exit 77
+fi
+failed=0 checked=0
+for page in "$VT_SRC"/man/*.[1-8] "$VT_BUILD"/man/*.[1-8]; do
+    [ -s "$page" ] || continue
+    checked=$((checked + 1))
+    # A page may refer to one that is not installed here.
+    said=$(mandoc -T lint "$page" 2>/dev/null | grep -v 'referenced manual not found')
+    [ -z "$said" ] && continue
+    printf '%s\n' "$said"
+    failed=$((failed + 1))
+done
+echo "$checked pages: expected 0 with remarks, seen $failed"
+[ $failed -eq 0 ] && [ $checked -ge 3 ]

@@ -1,0 +1,110 @@
+/* test_lock.c - the lock under contention, its sleepers, and the order that the audit build watches. */
+#include "unit.h"
+
+#include "base/lock.h"
+#include "os/os.h"
+
+#define N_THREADS 4
+#define N_TURNS 20000
+
+static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_POOL);
+static unsigned long guarded[2]; /* plain on purpose: only the lock keeps it whole */
+
+static void *add_many(void *unused) {
+    for (int i = 0; i < N_TURNS; i++) {
+        vt_lock(&lock);
+        guarded[0]++;
+        guarded[1]++;
+        vt_unlock(&lock);
+    }
+    return unused;
+}
+
+TEST(lock, no_increment_is_lost_under_contention) {
+    pthread_t id[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++) assert_int_equal(pthread_create(&id[i], NULL, add_many, NULL), 0);
+    for (int i = 0; i < N_THREADS; i++) pthread_join(id[i], NULL);
+    assert_int_equal(guarded[0], N_THREADS * N_TURNS);
+    assert_int_equal(guarded[1], N_THREADS * N_TURNS);
+    assert_int_equal(atomic_load(&lock.word), 0);
+}
+
+TEST(lock, trylock_answers_false_while_held_and_takes_it_when_free) {
+    vt_lock(&lock);
+    assert_int_equal(atomic_load(&lock.word), 1);
+    struct vt_lock *volatile same = &lock;
+    assert_false(vt_trylock(same));
+    vt_unlock(&lock);
+    assert_true(vt_trylock(&lock));
+    vt_unlock(&lock);
+}
+
+static _Atomic int n_through;
+
+static void *pass_once(void *unused) {
+    vt_lock(&lock);
+    atomic_fetch_add(&n_through, 1);
+    vt_unlock(&lock);
+    return unused;
+}
+
+TEST(lock, every_sleeper_is_woken_by_somebody) {
+    pthread_t id[N_THREADS];
+    for (int turn = 0; turn < 50; turn++) {
+        vt_lock(&lock);
+        for (int i = 0; i < N_THREADS; i++) assert_int_equal(pthread_create(&id[i], NULL, pass_once, NULL), 0);
+        while (atomic_load(&lock.word) != 2) vt_pause(); /* at least one went to sleep */
+        vt_unlock(&lock);
+        for (int i = 0; i < N_THREADS; i++) pthread_join(id[i], NULL);
+    }
+    assert_int_equal(atomic_load(&n_through), 50 * N_THREADS);
+    assert_int_equal(atomic_load(&lock.word), 0);
+}
+
+static struct vt_lock lower = VT_LOCK_INIT(VT_LOCK_HEAPS);
+static struct vt_lock higher = VT_LOCK_INIT(VT_LOCK_ARENA);
+
+static void take_downwards(void *unused) {
+    (void)unused;
+    vt_lock(&higher);
+    vt_lock(&lower);
+}
+
+static void take_upwards(void *unused) {
+    (void)unused;
+    vt_lock(&lower);
+    vt_lock(&higher);
+    vt_unlock(&lower); /* given back in any order */
+    vt_unlock(&higher);
+    vt_lock(&lower);
+    vt_unlock(&lower);
+}
+
+TEST(lock, taking_a_lower_rank_while_holding_a_higher_one_ends_the_audit_build) {
+    unit_dies_saying(take_downwards, NULL, "audit failed");
+}
+
+TEST(lock, taking_ranks_upwards_is_fine) {
+    int status;
+    assert_string_equal(unit_stderr_of(take_upwards, NULL, &status), "");
+    assert_int_equal(status, 0);
+}
+
+static void reset_and_go_on(void *unused) {
+    (void)unused;
+    vt_lock_reset(&higher);
+    vt_lock_reset(&lower);
+    take_upwards(NULL); /* free again, and the audit build knows it */
+}
+
+TEST(lock, a_child_that_resets_the_locks_it_inherited_can_use_them) {
+    int status;
+    vt_lock(&lower);
+    vt_lock(&higher);
+    assert_string_equal(unit_stderr_of(reset_and_go_on, NULL, &status), "");
+    assert_int_equal(status, 0);
+    vt_unlock(&higher);
+    vt_unlock(&lower);
+}
+
+UNIT_MAIN()
