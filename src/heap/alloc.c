@@ -158,8 +158,16 @@ void vt__free_sized(void *p, size_t n_bytes) {
     vt__fast_free(p);
 }
 
+/* A block that grows past a certain size will grow again: it gets a run with free slices behind it, where growing is
+ * free of copying. */
+static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
+    if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
+    struct heap *h = my_heap();
+    return h != NULL ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
+}
+
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
-    void *to = vt__fast_malloc(n_bytes);
+    void *to = alloc_for_realloc(old_bytes, n_bytes);
     if (to == NULL) return n_bytes <= old_bytes ? p : NULL; /* shrinking never fails */
     __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
     vt__fast_free(p);
@@ -172,10 +180,7 @@ void *vt__realloc(void *p, size_t n_bytes) {
         vt__fast_free(p);
         return NULL;
     }
-    if (n_bytes > PTRDIFF_MAX) {
-        errno = ENOMEM;
-        return NULL;
-    }
+    if (n_bytes > PTRDIFF_MAX) return no_memory();
     struct slab *s = head_of(p);
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
     size_t usable = usable_of(s);

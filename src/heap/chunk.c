@@ -206,7 +206,7 @@ static struct vt_shard *my_shard(void) {
 
 /* A chunk of this shard with room for n slices in a row: bins from the smallest sufficient, the fullest of the first few. */
 static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts) {
-    uint64_t bins = sh->occupied & ~(UINT64_C(0)) << (n - 1);
+    uint64_t bins = sh->occupied & ~UINT64_C(0) << (n - 1);
     for (; bins != 0; bins &= bins - 1) {
         unsigned b = (unsigned)__builtin_ctzll(bins) + 1;
         struct chunk *best = NULL;
@@ -234,76 +234,91 @@ static struct chunk *fresh_chunk(struct vt_shard *sh) {
     return c;
 }
 
-/* Free slices of c come into use. Under the shard lock. */
-static void use_slices(struct chunk *c, uint64_t mask) {
+/* Free slices of c come into use; answers how many of them are clean, and will cost page faults. Under the shard lock. */
+static size_t use_slices(struct chunk *c, uint64_t mask) {
     vt__chunk_unbin(c);
     c->free_slices &= ~mask;
     vt__chunk_bin(c);
-    vt__slices_count(&vt__pool.dirty_slices, 0 - (size_t)__builtin_popcountll(c->dirty_slices & mask));
-    vt__slices_count(&vt__pool.used_slices, (size_t)__builtin_popcountll(mask));
+    size_t n_dirty = (size_t)__builtin_popcountll(c->dirty_slices & mask);
+    size_t n_all = (size_t)__builtin_popcountll(mask);
+    vt__slices_count(&vt__pool.dirty_slices, 0 - n_dirty);
+    vt__slices_count(&vt__pool.used_slices, n_all);
+    return n_all - n_dirty;
+}
+
+/* For a block that grows: the start of the longest free run, if that is twice what is needed now. */
+static struct chunk *find_roomy_chunk(struct vt_shard *sh, unsigned n, uint64_t *starts) {
+    if (sh->occupied == 0) return NULL;
+    unsigned longest = vt_log2(sh->occupied) + 1;
+    if (longest < 2 * n) return NULL;
+    struct chunk *c = &vt__chunks[sh->bin[longest] - 1];
+    *starts = runs_of(c->free_slices, longest);
+    return c;
 }
 
 /* n slices in a row out of c. Under the shard lock. */
-static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, bool *is_zero) {
+static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, size_t *n_clean) {
     uint64_t dirty_runs = runs_of(c->free_slices & c->dirty_slices, n) & starts;
     uint64_t runs = dirty_runs != 0 ? dirty_runs : runs_of(c->free_slices, n) & starts;
     unsigned first = (unsigned)__builtin_ctzll(runs);
-    uint64_t mask = mask_of(first, n);
-    *is_zero = (c->dirty_slices & mask) == 0;
-    use_slices(c, mask);
+    *n_clean = use_slices(c, mask_of(first, n));
     return (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first);
 }
 
-static int take_from_shard(unsigned n, size_t align, slab_id *first, bool *is_zero) {
+static int take_from_shard(unsigned n, size_t align, slab_id *first, size_t *n_clean) {
     struct vt_shard *sh = my_shard();
-    uint64_t starts = align == 1 ? ~UINT64_C(0) : aligned_bits(align);
+    bool is_roomy = align == VT_ROOM_TO_GROW;
+    uint64_t starts = is_roomy || align == 1 ? ~UINT64_C(0) : aligned_bits(align);
     vt_lock(&sh->lock);
-    struct chunk *c = find_chunk(sh, n, starts);
+    struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
     if (c == NULL) c = fresh_chunk(sh);
-    if (c != NULL) *first = cut(c, n, starts, is_zero);
+    if (c != NULL) *first = cut(c, n, starts, n_clean);
     vt_unlock(&sh->lock);
     return c != NULL ? 0 : -ENOMEM;
 }
 
 /* Whole chunks, and the rest of the last one to the shard. */
-static int take_chunks(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
+static int take_chunks(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
     size_t n = vt_div_up(n_slices, VT_CHUNK_SLICES);
     size_t chunk = 0;
     struct vt_shard *sh = my_shard();
     vt_lock(&sh->lock);
     vt_lock(&vt__pool.lock);
-    int err = pool_take(n, vt_max(align / VT_CHUNK_SLICES, 1), &chunk);
+    size_t align_chunks = align == VT_ROOM_TO_GROW ? 1 : vt_max(align / VT_CHUNK_SLICES, 1);
+    int err = pool_take(n, align_chunks, &chunk);
     vt_unlock(&vt__pool.lock);
     if (err == 0) {
-        uint64_t dirty = 0;
         for (size_t i = 0; i < n; i++) {
             struct chunk *c = &vt__chunks[chunk + i];
             size_t used = vt_min(n_slices - i * VT_CHUNK_SLICES, VT_CHUNK_SLICES);
-            uint64_t mask = mask_of(0, (unsigned)used);
             c->node = (uint8_t)(sh - vt__shards);
-            dirty |= c->dirty_slices & mask;
-            use_slices(c, mask);
+            *n_clean += use_slices(c, mask_of(0, (unsigned)used));
         }
         *first = (slab_id)(chunk * VT_CHUNK_SLICES);
-        *is_zero = dirty == 0;
     }
     vt_unlock(&sh->lock);
     return err;
 }
 
 static bool is_whole_chunks(size_t n_slices, size_t align) {
-    return n_slices >= VT_CHUNK_SLICES || align >= VT_CHUNK_SLICES;
+    return n_slices >= VT_CHUNK_SLICES || (align >= VT_CHUNK_SLICES && align != VT_ROOM_TO_GROW);
+}
+
+static int take(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
+    *n_clean = 0;
+    return is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, n_clean)
+                                            : take_from_shard((unsigned)n_slices, align, first, n_clean);
 }
 
 int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
+    size_t n_clean;
     if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
-    int err = is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, is_zero)
-                                               : take_from_shard((unsigned)n_slices, align, first, is_zero);
-    vt__purge_after_take(n_slices, err == 0 && *is_zero);
-    if (err == 0) return 0;
-    if (vt__purge_all() == 0) return err; /* perhaps the system lacks just what we hold */
-    return is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, is_zero)
-                                            : take_from_shard((unsigned)n_slices, align, first, is_zero);
+    int err = take(n_slices, align, first, &n_clean);
+    if (err != 0 && vt__purge_all() > 0) err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
+    if (err != 0) return err;
+    vt__purge_after_take(n_clean);
+    *is_zero = n_clean == n_slices;
+    return 0;
 }
 
 void vt__slices_zero(slab_id first, size_t n_slices) {
@@ -361,18 +376,49 @@ void vt__slices_give(slab_id first, size_t n_slices) {
     vt__purge_after_give(now_ms);
 }
 
+/* Are n chunks from `first` on in the pool, or can they be, by growing the window? Under the pool lock. */
+static bool has_free_chunks(size_t first, size_t n) {
+    for (size_t i = first; i < first + n && i < vt__window.n_chunks; i++)
+        if (!get_bit(vt__pool.free_map, i)) return false;
+    if (first + n <= vt__window.n_chunks) return true;
+    if (first > vt__window.n_chunks || is_over(vt_opt(limit), n)) return false;
+    return pool_grow(n, /* align */ 1) && first + n <= vt__window.n_chunks && get_bit(vt__pool.free_map, first);
+}
+
+/* The slices behind a run: the rest of its last chunk, then whole chunks. Under the locks of that chunk's shard and of the
+ * pool. */
+static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
+    size_t last = (end - 1) / VT_CHUNK_SLICES;
+    unsigned from = (unsigned)(end % VT_CHUNK_SLICES);
+    unsigned n_here = from == 0 ? 0 : (unsigned)vt_min(n_more, VT_CHUNK_SLICES - from);
+    size_t n_chunks = vt_div_up(n_more - n_here, VT_CHUNK_SLICES);
+    uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
+    struct chunk *c = &vt__chunks[last];
+    if ((c->free_slices & here) != here) return false;
+    if (n_chunks > 0 && !has_free_chunks(last + 1, n_chunks)) return false;
+    *n_clean = here != 0 ? use_slices(c, here) : 0;
+    size_t left = n_more - n_here;
+    for (size_t i = last + 1; left > 0; i++) {
+        unsigned n = (unsigned)vt_min(left, VT_CHUNK_SLICES);
+        vt__pool_remove(i);
+        vt__chunks[i].node = c->node;
+        *n_clean += use_slices(&vt__chunks[i], mask_of(0, n));
+        left -= n;
+    }
+    return true;
+}
+
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
-    size_t i = first + n_slices;
-    unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
-    if (from == 0 || from + n_more > VT_CHUNK_SLICES) return false; /* within the chunk where the run ends */
-    struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
-    struct vt_shard *sh = shard_of(c);
-    uint64_t mask = mask_of(from, (unsigned)n_more);
+    size_t end = first + n_slices;
+    struct vt_shard *sh = shard_of(&vt__chunks[(end - 1) / VT_CHUNK_SLICES]);
+    size_t n_clean = 0;
     vt_lock(&sh->lock);
-    bool is_free = (c->free_slices & mask) == mask;
-    if (is_free) use_slices(c, mask);
+    vt_lock(&vt__pool.lock);
+    bool is_done = extend_locked(end, n_more, &n_clean);
+    vt_unlock(&vt__pool.lock);
     vt_unlock(&sh->lock);
-    return is_free;
+    if (is_done) vt__purge_after_take(n_clean);
+    return is_done;
 }
 
 /* ---- start, fork, statistics ---- */

@@ -48,7 +48,7 @@ void vt__pool_put(size_t chunk);
 void vt__pool_remove(size_t chunk);
 
 void vt__purge_open(void);
-void vt__purge_after_take(size_t n_slices, bool was_clean);
+void vt__purge_after_take(size_t n_clean_slices);
 void vt__purge_after_give(uint64_t now_ms);
 size_t vt__purge_all(void); /* every free page, now; answers the bytes */
 

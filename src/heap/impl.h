@@ -89,7 +89,7 @@ struct slab {
     VT_ALIGNED(VT_CACHE_LINE) uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
-/* Not FULL: room == blocks out (live, in a list, or on their way back) == carved - |free|.
+/* PARTIAL: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
 
 struct bin {
@@ -194,7 +194,9 @@ struct chunk {
 _Static_assert(sizeof(struct chunk) <= 64, "a chunk's descriptor stays in one cache line");
 extern struct chunk *vt__chunks;
 int vt__chunks_open(void);
-/* A run of slices: 0 and the first one. `align` in slices, a power of two. is_zero: all of it reads as zero. */
+/* A run of slices: 0 and the first one. `align` in slices, a power of two; or VT_ROOM_TO_GROW, for a place with free slices
+ * behind it. is_zero: all of it reads as zero. */
+#define VT_ROOM_TO_GROW SIZE_MAX
 int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero);
 void vt__slices_give(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
@@ -226,7 +228,8 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls); /* what came back 
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
-void vt__bin_remove(struct heap *h, struct slab *s);
+void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
+void vt__make_current(struct heap *h, struct slab *s);
 
 /* remote.c */
 void vt__remote_free(struct slab *head, struct block *b);
@@ -246,6 +249,8 @@ void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memo
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
+void *vt__large_alloc_growing(size_t n_bytes); /* for a block that is likely to grow; NULL: no memory */
+#define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
 
 /* check.c: the user's heap is damaged; say so and stop */
 VT_NORETURN VT_COLD void vt__bad_free(const void *p);

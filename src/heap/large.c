@@ -23,12 +23,10 @@ static void give(struct slab *s, slab_id first, size_t n_slices) {
 
 static void set_size(struct slab *s, size_t n_bytes) { s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE); }
 
-void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
+static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     slab_id first;
     bool is_zero;
-    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return NULL;
     size_t n_slices = slices_for(vt_max(n_bytes, 1));
-    size_t align_slices = vt_max(align >> VT_SLICE_SHIFT, 1);
     if (vt__slices_take(n_slices, align_slices, &first, &is_zero) != 0) return NULL;
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
@@ -39,6 +37,16 @@ void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
     if (zero && !is_zero) vt__slices_zero(first, n_slices);
     return (void *)vt__slice_address(first);
+}
+
+void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return NULL;
+    return alloc(n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), zero);
+}
+
+void *vt__large_alloc_growing(size_t n_bytes) {
+    if (n_bytes > PTRDIFF_MAX) return NULL;
+    return alloc(n_bytes, VT_ROOM_TO_GROW, /* zero */ false);
 }
 
 void vt__large_free(struct slab *s, void *p) {
@@ -65,7 +73,7 @@ static void shrink(struct slab *s, size_t n_bytes) {
 static void *move(struct slab *s, void *p, size_t n_bytes) {
     size_t old_bytes = vt__large_usable(s);
     if (old_bytes < MOVE_MIN_BYTES) return NULL;
-    void *to = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
+    void *to = vt__large_alloc_growing(n_bytes);
     if (to == NULL) return NULL;
     if (vt__os_move(p, old_bytes, to) == 0)
         vt__slab(vt__slice_of(to))->is_moved = true;
@@ -78,8 +86,8 @@ static void *move(struct slab *s, void *p, size_t n_bytes) {
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
     size_t old_bytes = vt__large_usable(s);
     size_t n_slices = slices_for(n_bytes);
-    if (n_bytes <= VT_MEDIUM_MAX) return NULL;
     if (n_bytes <= old_bytes) {
+        if (n_bytes < VT_GROWING_MIN) return NULL; /* small enough for a class again */
         if (n_bytes < old_bytes / 2) shrink(s, n_bytes);
         return p;
     }

@@ -5,8 +5,8 @@
  * holds no more than the budget, without anybody having to call us again. docs/decisions/purge.md
  *
  * The budget is `retain`. When memory that was just given back is wanted again, the program oscillates, and the budget
- * rises by what was missed (never above a quarter of the recent peak, or 64 MiB); it sinks back by a quarter for
- * each purge_delay that passes.
+ * doubles and rises by what was missed, but never above one and a half times the recent peak of what was in use; it sinks back by a quarter for each
+ * purge_delay that passes.
  *
  * Climate: malloc.   Owns: the purge fields of the pool.   Locks: shard, pool; never held across a system call: slices
  * being purged look used meanwhile.
@@ -15,8 +15,6 @@
 #include "heap/chunk.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
-
-#define OSCILLATION_MAX MiB(64)
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -164,19 +162,19 @@ void vt__purge_after_give(uint64_t now_ms) {
     if (dirty_bytes() > vt_opt(retain)) atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
 }
 
-void vt__purge_after_take(size_t n_slices, bool was_clean) {
-    if (!was_clean) return;
+void vt__purge_after_take(size_t n_clean_slices) {
+    if (n_clean_slices == 0) return;
     size_t soft = vt__pool.soft_limit_bytes;
     if (soft != 0 && used_bytes() + dirty_bytes() > soft) purge_to(0, vt__os_now_ms(), 0);
     if (vt__pool.regret_bytes == 0) return;
     uint64_t now_ms = vt__os_now_ms();
     vt_lock(&vt__pool.lock);
-    size_t missed = vt_min(n_slices << VT_SLICE_SHIFT, vt__pool.regret_bytes);
+    size_t missed = vt_min(n_clean_slices << VT_SLICE_SHIFT, vt__pool.regret_bytes);
     vt__pool.peak_used_bytes = vt_max(vt__pool.peak_used_bytes, used_bytes());
-    size_t most = vt_max(vt_max(OSCILLATION_MAX, vt__pool.peak_used_bytes / 4), vt_opt(retain));
+    size_t most = vt__pool.peak_used_bytes / 2 * 3 + vt_opt(retain); /* half more than the peak: free runs do not fit perfectly */
     vt__pool.regret_bytes -= missed;
     if (vt_opt(purge_delay) > 0 && now_ms - vt__pool.last_purge_ms < vt_opt(purge_delay))
-        vt__pool.budget_bytes = vt_min(vt__pool.budget_bytes + missed, most);
+        vt__pool.budget_bytes = vt_min(vt__pool.budget_bytes * 2 + missed, most);
     vt_unlock(&vt__pool.lock);
 }
 

@@ -27,7 +27,7 @@ static bool slab_is_valid(const struct slab *s) {
         if (++n_free > s->carved) return false;
     }
     if (s->state == SLAB_FULL) return s->carved == k->capacity && s->room == vt__wake_after(s) - n_free;
-    return s->carved <= k->capacity && s->room == s->carved - n_free;
+    return s->carved <= k->capacity && s->room == s->carved - n_free + (s->state == SLAB_CURRENT);
 }
 #endif
 
@@ -54,7 +54,7 @@ static void partial_append(struct heap *h, struct slab *s) {
     bin->partial_last = vt__slab_id(s);
 }
 
-static void queue_remove(struct heap *h, struct slab *s) {
+void vt__queue_remove(struct heap *h, struct slab *s) {
     struct bin *bin = &h->bin[s->cls];
     if (s->prev != 0)
         vt__slab(s->prev)->next = s->next;
@@ -66,13 +66,6 @@ static void queue_remove(struct heap *h, struct slab *s) {
         vt__slab(s->next)->prev = s->prev;
     else if (s->state == SLAB_PARTIAL)
         bin->partial_last = s->prev;
-}
-
-void vt__bin_remove(struct heap *h, struct slab *s) {
-    if (s->state == SLAB_CURRENT)
-        h->bin[s->cls].current = 0;
-    else
-        queue_remove(h, s);
 }
 
 /* ---- slabs come and go ---- */
@@ -135,7 +128,7 @@ static struct block *take_freed(struct slab *s) {
     struct block *list = s->free;
     if (list == NULL) return NULL;
     s->free = NULL;
-    s->room = s->carved;
+    s->room = s->carved + 1u; /* s is the current slab */
     clear_free_bits(s);
     return list;
 }
@@ -167,7 +160,7 @@ static uint32_t carve_goal(const struct slab *s) {
  * in use earns a list long enough to make refills rare. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
-    uint32_t n_freed = s->carved - s->room;
+    uint32_t n_freed = s->carved + 1u - s->room;
     struct block *list = take_freed(s);
     uint32_t want = 0;
     if (list == NULL)
@@ -178,30 +171,38 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     return carve(s, (uint32_t)vt_min(want, k->capacity - s->carved), list);
 }
 
-static void make_current(struct heap *h, struct slab *s) {
+/* The current slab of a class is its spare when empty: one more in `room` keeps free from reporting that each time. */
+void vt__make_current(struct heap *h, struct slab *s) {
     s->state = SLAB_CURRENT;
+    s->room++;
     h->bin[s->cls].current = vt__slab_id(s);
+}
+
+static struct slab *unmake_current(struct heap *h, unsigned cls) {
+    struct slab *s = vt__slab(h->bin[cls].current);
+    h->bin[cls].current = 0;
+    s->room--;
+    return s;
 }
 
 /* Another slab becomes the current one: the old one is used up. */
 static struct slab *next_slab(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
     if (bin->current != 0) {
-        struct slab *old = vt__slab(bin->current);
+        struct slab *old = unmake_current(h, cls);
         old->room = vt__wake_after(old);
         full_push(h, old);
-        bin->current = 0;
     }
     struct slab *s;
     if (bin->partial != 0) {
         s = vt__slab(bin->partial);
-        queue_remove(h, s);
+        vt__queue_remove(h, s);
     } else {
         if (vt__adopt(h, cls)) return vt__slab(bin->current);
         s = slab_new(h, cls);
         if (s == NULL) return NULL;
     }
-    make_current(h, s);
+    vt__make_current(h, s);
     return s;
 }
 
@@ -235,7 +236,7 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls) {
 
 /* Medium blocks are few and large: the block freed last is handed out next, straight from its slab, so that as little
  * memory as possible is touched. */
-static struct block *pop_freed(struct slab *s) {
+VT_INLINE struct block *pop_freed(struct slab *s) {
     struct block *b = s->free;
     if (b == NULL) return NULL;
     s->free = link_next(b, s->cls);
@@ -278,13 +279,13 @@ static struct heap *owner_of(const struct slab *s) {
 void vt__slab_attend(struct slab *s) {
     struct heap *h = owner_of(s);
     if (s->state == SLAB_FULL) {
-        queue_remove(h, s);
+        vt__queue_remove(h, s);
         s->room = s->carved - vt__wake_after(s);
         partial_append(h, s);
     }
     VT_AUDIT(slab_is_valid(s));
-    if (s->room > 0 || s->state == SLAB_CURRENT) return; /* an empty current slab is the spare of its class */
-    queue_remove(h, s);
+    if (s->room > 0) return;
+    vt__queue_remove(h, s);
     slab_release(s);
 }
 
@@ -319,10 +320,8 @@ void vt__heap_drop_empty(struct heap *h) {
     vt__remote_collect(h, /* has_heaps_lock */ false);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         if (c < VT_N_SMALL) forget_list(h, c);
-        slab_id i = h->bin[c].current;
-        if (i == 0) continue;
-        struct slab *s = vt__slab(i);
-        h->bin[c].current = 0;
+        if (h->bin[c].current == 0) continue;
+        struct slab *s = unmake_current(h, c);
         if (s->room == 0)
             slab_release(s);
         else

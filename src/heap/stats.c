@@ -38,6 +38,7 @@ static void add_slab(const struct slab *s, struct vt_class_stats *k) {
     uint32_t carved = s->carved;
     uint32_t out = s->room;
     if (s->state == SLAB_FULL) out += cls->capacity - vt__wake_after(s);
+    if (s->state == SLAB_CURRENT && out > 0) out--;
     if (out > carved) out = carved;
     uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed) >> 49;
     k->n_slabs++;

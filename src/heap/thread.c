@@ -108,10 +108,9 @@ bool vt__adopt(struct heap *h, unsigned cls) {
     for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK; from = from->pool_next, looked++) {
         if (from->bin[cls].partial == 0) continue;
         s = vt__slab(from->bin[cls].partial);
-        vt__bin_remove(from, s);
+        vt__queue_remove(from, s);
         vt__slab_change_owner(s, h);
-        s->state = SLAB_CURRENT;
-        h->bin[cls].current = vt__slab_id(s);
+        vt__make_current(h, s);
         break;
     }
     vt_unlock(&vt__heaps_lock);

@@ -66,10 +66,10 @@ END
 check_preload nginx
 LD_PRELOAD=$VT_SO nginx -p "$TMP" -c "$TMP/nginx.conf" >"$TMP/out" 2>&1 &
 master=$!; own $master
-has_workers() { [ "$(pgrep -P $master | wc -l)" -ge 2 ]; }
+has_workers() { [ "$(children_of $master | wc -l)" -ge 2 ]; }
 await 20 has_workers || { cat "$TMP/out" "$TMP/error.log"; fail "nginx does not start"; }
 must_be_loaded_in $master
-for pid in $(pgrep -P $master); do must_be_loaded_in "$pid"; done
+for pid in $(children_of $master); do must_be_loaded_in "$pid"; done
 
 "$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers"
 kill -HUP $master                                      # new workers, the old ones end

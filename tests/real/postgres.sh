@@ -6,11 +6,10 @@ bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 [ -x "$bin/postgres" ] && [ -x "$bin/initdb" ] || skip "postgres is not installed"
 PATH=$bin:$PATH
 need pgbench psql
+run=(env HOME="$TMP/db")                               # an array, so that $! below is the server itself
 if [ "$(id -u)" -eq 0 ]; then
     can_be_nobody || skip "postgres refuses to run as root, and nobody cannot be become here"
-    run() { as_nobody env HOME="$TMP/db" "$@"; }
-else
-    run() { env HOME="$TMP/db" "$@"; }
+    run=(setpriv --reuid="$(id -u nobody)" --regid="$(id -g nobody)" --clear-groups "${run[@]}")
 fi
 public_copy
 mkdir "$TMP/db" && cd "$TMP/db" || exit 1
@@ -18,17 +17,18 @@ mkdir "$TMP/db" && cd "$TMP/db" || exit 1
 check_preload postgres
 check_preload initdb
 
-timeout -k 10 "$LIMIT" env LD_PRELOAD="$VT_SO" bash -c "$(declare -f run as_nobody); TMP=$TMP; run initdb -D $TMP/db/data -A trust -U t --no-sync --no-locale -E UTF8" \
+timeout -k 10 "$LIMIT" "${run[@]}" LD_PRELOAD="$VT_SO" initdb -D "$TMP/db/data" -A trust -U t --no-sync --no-locale -E UTF8 \
     >"$TMP/initdb" 2>&1 || { tail -5 "$TMP/initdb"; fail "initdb fails under the library"; }
-run env LD_PRELOAD="$VT_SO" postgres -D "$TMP/db/data" -k "$TMP/db" -h '' -F -c log_statement=none -c max_parallel_workers_per_gather=2 \
+"${run[@]}" LD_PRELOAD="$VT_SO" postgres -D "$TMP/db/data" -k "$TMP/db" -h '' -F -c log_statement=none -c max_parallel_workers_per_gather=2 \
     -c min_parallel_table_scan_size=0 -c jit=on -c jit_above_cost=10000 >"$TMP/log" 2>&1 &
 server=$!; own $server
-ask() { run psql -h "$TMP/db" -U t -d postgres -qAt -c "$1"; }
+ask() { "${run[@]}" psql -h "$TMP/db" -U t -d postgres -qAt -c "$1"; }
 await 60 ask 'select 1' || { tail -5 "$TMP/log"; fail "postgres does not answer"; }
 
-run pgbench -h "$TMP/db" -U t -i -s 2 -q postgres >"$TMP/init" 2>&1 || { tail -3 "$TMP/init"; fail "pgbench -i fails"; }
-for backend in $(pgrep -P "$(head -1 "$TMP/db/data/postmaster.pid")"); do must_be_loaded_in "$backend"; done
-run pgbench -h "$TMP/db" -U t -c 6 -j 2 -t "$(soak 300 20000)" -n postgres >"$TMP/bench" 2>&1 || { tail -3 "$TMP/bench"; fail "pgbench fails"; }
+"${run[@]}" pgbench -h "$TMP/db" -U t -i -s 2 -q postgres >"$TMP/init" 2>&1 || { tail -3 "$TMP/init"; fail "pgbench -i fails"; }
+must_be_loaded_in $server
+for backend in $(children_of $server); do must_be_loaded_in "$backend"; done
+"${run[@]}" pgbench -h "$TMP/db" -U t -c 6 -j 2 -t "$(soak 300 20000)" -n postgres >"$TMP/bench" 2>&1 || { tail -3 "$TMP/bench"; fail "pgbench fails"; }
 grep -q 'number of failed transactions: 0' "$TMP/bench" || fail "expected no failed transaction, saw $(grep failed "$TMP/bench")"
 seen=$(ask "select (select sum(abalance) from pgbench_accounts) = (select sum(bbalance) from pgbench_branches)
     and (select sum(tbalance) from pgbench_tellers) = (select sum(bbalance) from pgbench_branches)

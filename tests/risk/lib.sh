@@ -15,6 +15,7 @@ SO_NAME=$(basename "$VT_SO")
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/vt-test.XXXXXX") || exit 1
 OWNED=""                                                # processes to end with us
 LIMIT=${LIMIT:-120}                                     # seconds until a command counts as hung
+[ "${VT_SOAK:-0}" != 1 ] || LIMIT=1500
 
 # An allocator under test must not meet settings that the caller's shell happens to have.
 unset LD_PRELOAD LD_AUDIT LD_BIND_NOW LD_DEBUG MALLOC_CONF MALLOC_ARENA_MAX GLIBC_TUNABLES
@@ -29,13 +30,14 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' INT TERM
 
-say()  { printf '%s\n' "$*"; }
+exec 3>&1                                               # messages arrive also from `must CMD >file`
+say()  { printf '%s\n' "$*" >&3; }
 skip() { say "SKIP: $*"; exit 77; }
 fail() { say "FAIL: $*"; exit 1; }
 own()  { OWNED="$OWNED $*"; }                           # own PID: end it when the script ends
 have() { command -v "$1" >/dev/null 2>&1; }
 need() { for c in "$@"; do have "$c" || skip "'$c' is not installed"; done; }
-soak() { if [ "${VT_SOAK:-0}" = 1 ]; then say "$2"; else say "$1"; fi; }    # soak NORMAL LONG
+soak() { if [ "${VT_SOAK:-0}" = 1 ]; then printf %s "$2"; else printf %s "$1"; fi; }    # soak NORMAL LONG
 
 # compile OUT SRC [FLAG...]: one program or, with -shared -fPIC among the flags, one library.
 compile() {
@@ -112,6 +114,14 @@ loaded_in() {
 }
 must_be_loaded_in() {
     loaded_in "$1" || fail "expected $SO_NAME in /proc/$1/maps ($(cat "/proc/$1/comm" 2>/dev/null)), not there"
+}
+
+# children_of PID: their pids, from /proc (pgrep is not everywhere).
+children_of() {
+    local stat
+    for stat in /proc/[0-9]*/stat; do
+        sed -n "s/^\([0-9]*\) (.*) . $1 .*/\1/p" "$stat" 2>/dev/null
+    done
 }
 
 # await SECONDS CMD...: poll until CMD succeeds. A bound for what should be quick, never a measurement.

@@ -5,7 +5,7 @@
 
 [ -n "${VT_AUDIT_SO:-}" ] && [ -e "$VT_AUDIT_SO" ] || fail "expected VT_AUDIT_SO to name the audit library, saw '${VT_AUDIT_SO:-}'"
 VT_SO=$VT_AUDIT_SO
-LIMIT=60
+LIMIT=60                                               # each run is short
 compile "$TMP/workout" workout.c
 compile "$TMP/cpp" static_user.cpp
 most=$(soak 400 20000)                                 # runs per program; `make soak` goes to the end

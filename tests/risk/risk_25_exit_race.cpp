@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     if (argc == 3) return end_somehow(atoi(argv[1]), static_cast<unsigned>(atoi(argv[2])));
     require_preloaded();
     char *self = realpath("/proc/self/exe", nullptr);
-    long n = soak(1000, 50000);
+    long n = soak(1000, 20000);
     for (long i = 0; i < n; i++) run_once(self, static_cast<int>(i % 6), static_cast<unsigned>(next_random(&rng) % 300000));
     free(self);
     (void)argv;
