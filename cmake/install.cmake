@@ -25,6 +25,9 @@ set(VT_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 target_include_directories(vitrine_secure INTERFACE
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 libpthread is a library of its own
+# A program that calls malloc only through libc (strdup), or whose calls a link-time optimizer makes late, would else
+# find libc's malloc: the linker has gone past our archive by then.
+target_link_options(vitrine_static INTERFACE LINKER:-u,malloc)
 set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)
 set_target_properties(vitrine_static PROPERTIES EXPORT_NAME static)
 # The names that users of the installed package have, for those who add this tree as a subdirectory.

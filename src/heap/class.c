@@ -8,19 +8,14 @@
 
 struct vt_class vt__classes[VT_N_CLASSES];
 
-/* The fewest slices that hold a few blocks (medium ones keep no lists: a slab is their cache) and whose unusable tail is at
- * most 1/27 (3.75 %); the least wasteful if none is. */
+/* The fewest slices that hold a few blocks and leave little of themselves unused. Small slabs empty more often, and only
+ * an empty slab serves another class; an unused tail is only address space, but for part of a page. */
 static unsigned slab_slices(size_t block_bytes) {
-    unsigned best = 1;
-    size_t best_waste = SIZE_MAX; /* in 1/1024 of the slab */
-    for (unsigned n = 1; n <= MAX_SLAB_SLICES; n++) {
+    for (unsigned n = 1; n < MAX_SLAB_SLICES; n++) {
         size_t slab = n * VT_SLICE;
-        if (slab < block_bytes * MIN_BLOCKS) continue;
-        size_t waste = slab % block_bytes * 1024 / slab;
-        if (waste * 27 <= 1024) return n;
-        if (waste < best_waste) best_waste = waste, best = n;
+        if (slab >= block_bytes * MIN_BLOCKS && slab % block_bytes * 8 <= slab) return n;
     }
-    return best;
+    return MAX_SLAB_SLICES;
 }
 
 void vt__classes_init(void) {

@@ -97,6 +97,7 @@ struct bin {
     slab_id partial; /* slabs with enough free blocks, oldest first: they gather more while they wait */
     slab_id partial_last;
     slab_id full;
+    uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
 };
 
@@ -122,6 +123,7 @@ struct heap {
     struct bin bin[VT_N_CLASSES];
     struct ring ring[VT_RING_SETS * VT_RING_WAYS];
     size_t ring_bytes;
+    uint32_t n_refills;
     bool is_borrowed; /* its thread is ending: give it back after each use */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE) _Atomic slab_id pending; /* slabs with remote frees, for us to collect */

@@ -13,6 +13,9 @@
 #include "heap/fast.h"
 
 
+#define HOT_REFILLS 32     /* refilled again within this many refills of the heap: hot */
+#define COLD_MIN_BYTES 256 /* below this a cold class's blocks share their first page anyway */
+
 static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__classes[s->cls]; }
 
 #ifdef VT_WITH_AUDIT
@@ -148,26 +151,37 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     return b;
 }
 
-/* How many fresh blocks to carve at once. Memory that was never touched costs a page fault and counts as resident from
- * then on, so a slab starts with one page and doubles; memory that is resident already is carved generously. */
-static uint32_t carve_goal(const struct slab *s) {
-    size_t block_bytes = class_of_slab(s)->block_bytes;
-    size_t bytes = s->was_zero ? vt_max(VT_CARVE_BYTES, s->carved * block_bytes) : VT_LIST_BYTES;
-    return (uint32_t)vt_min(vt_max(vt_min(bytes, VT_LIST_BYTES) / block_bytes, 1), VT_LIST_MAX);
+/* A class that keeps coming back for more earns long lists; one that is asked for now and then gets by with little, so
+ * that a program which uses many classes a little does not pay with a page or two for each. */
+static bool is_hot(struct heap *h, struct bin *bin) {
+    bool is_recent = ++h->n_refills - bin->last_refill <= HOT_REFILLS;
+    bin->last_refill = h->n_refills;
+    return is_recent;
 }
 
-/* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. So a class
- * in use earns a list long enough to make refills rare. */
+/* How many fresh blocks to carve at once. Memory that was never touched costs a page fault and counts as resident from
+ * then on, so it is taken a page at a time, for a cold class block by block; memory that is resident already is carved
+ * generously. */
+static uint32_t carve_goal(const struct slab *s, bool hot) {
+    size_t block_bytes = class_of_slab(s)->block_bytes;
+    size_t bytes = s->was_zero ? VT_CARVE_BYTES : VT_LIST_BYTES;
+    if (!hot && block_bytes >= COLD_MIN_BYTES) bytes = block_bytes;
+    return (uint32_t)vt_min(vt_max(bytes / block_bytes, 1), VT_LIST_MAX);
+}
+
+/* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
+    struct bin *bin = &h->bin[s->cls];
+    bool hot = is_hot(h, bin);
     uint32_t n_freed = s->carved + 1u - s->room;
     struct block *list = take_freed(s);
     uint32_t want = 0;
     if (list == NULL)
-        want = carve_goal(s);
-    else if (n_freed < k->list_goal)
+        want = carve_goal(s, hot);
+    else if (hot && n_freed < k->list_goal)
         want = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
-    h->bin[s->cls].is_zero = list == NULL && s->was_zero;
+    bin->is_zero = list == NULL && s->was_zero;
     return carve(s, (uint32_t)vt_min(want, k->capacity - s->carved), list);
 }
 

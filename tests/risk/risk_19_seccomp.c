@@ -2,7 +2,8 @@
  *
  *     risk_19_seccomp strict|remap|deny
  *
- * strict  anything but mmap mprotect madvise munmap futex clock_gettime read write exit and the rt_sig calls kills
+ * strict  anything but mmap mprotect madvise munmap futex clock_gettime read write exit and the rt_sig calls ends the
+ *         process, with the number of the call
  * remap   the same, and mremap, which glibc's realloc needs too: large blocks grow
  * deny    from some point on every call for memory answers EPERM: malloc must answer NULL and ENOMEM, no more
  * Four threads exist before the filter and are bound by it. Waiting is done in a futex, long enough that memory
@@ -29,13 +30,19 @@
 #endif
 
 enum { N_THREADS = 4 };
-static atomic_int go, n_done;
+static atomic_int go, n_started, n_done;
 static atomic_long n_given, n_refused;
 static int may_refuse, may_remap;
 
 static void wait_ms(atomic_int *word, int while_value, long ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000};
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, while_value, &t, NULL, 0);
+}
+
+static void on_forbidden(int number, siginfo_t *info, void *context) {
+    (void)number, (void)context;
+    check_say("expected no other system call, seen number %d", info->si_syscall);
+    _exit(1);
 }
 
 static void lock_in(const char *mode) {
@@ -58,8 +65,9 @@ static void lock_in(const char *mode) {
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) ANSWER(always[i], SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ANSWER(memory[i], memory_answer);
     if (strcmp(mode, "strict") != 0) ANSWER(SYS_mremap, memory_answer);
-    /* The end of a thread is libc's: it unmaps the stack and may call these. */
-    EMIT(BPF_STMT(BPF_RET | BPF_K, deny ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS));
+    EMIT(BPF_STMT(BPF_RET | BPF_K, deny ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_TRAP));
+    struct sigaction act = {.sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO};
+    MUST(sigaction(SIGSYS, &act, NULL) == 0);
     struct sock_fprog program = {(unsigned short)n, code};
     MUST(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
@@ -95,14 +103,18 @@ static void churn(unsigned seed) {
     }
     for (int i = 0; i < KEPT; i++) free(kept[i]);
     for (size_t n = 100; may_remap && n < MiB(40); n *= 3) {
-        unsigned char *p = realloc(take(n, 9), n * 3);
-        if (!p) continue;
+        unsigned char *small = take(n, 9), *p = small ? realloc(small, n * 3) : NULL;
+        if (!p) {
+            free(small);                               /* refused: the old block is still ours */
+            continue;
+        }
         CHECK_EQ(intact(p, 64, 9), 64);
         free(p);
     }
 }
 
 static void *thread(void *arg) {
+    atomic_fetch_add(&n_started, 1);                   /* libc's own calls for a new thread are behind us */
     while (!atomic_load(&go)) wait_ms(&go, 0, 1000);
     churn((unsigned)(uintptr_t)arg);
     atomic_fetch_add(&n_done, 1);
@@ -118,6 +130,7 @@ int main(int argc, char **argv) {
     may_remap = strcmp(argv[1], "strict") != 0;
     free(malloc(10));
     for (uintptr_t i = 0; i < N_THREADS; i++) MUST(pthread_create(&id[i], NULL, thread, (void *)i) == 0);
+    for (int seen; (seen = atomic_load(&n_started)) < N_THREADS;) wait_ms(&n_started, seen, 10);
     lock_in(argv[1]);
     atomic_store(&go, 1);
     churn(77);

@@ -1,0 +1,171 @@
+/* test_purge.c - how much free memory stays resident, when more may, and that all of it goes back on request. */
+#include "look.h"
+
+#include "conf/options.h"
+#include "os/os.h"
+
+static size_t dirty_bytes_now(void) { return n_dirty_slices() << VT_SLICE_SHIFT; }
+
+/* Resident bytes of the part of the window in use, as the kernel counts them. */
+static size_t window_resident(void) {
+    size_t n = 0;
+    assert_int_equal(vt__os_resident_bytes((void *)vt__map.base, vt__window.n_chunks << VT_CHUNK_SHIFT, &n), 0);
+    return n;
+}
+
+static void *touched(size_t n_bytes) {
+    char *p = vt__malloc(n_bytes);
+    assert_non_null(p);
+    memset(p, 1, n_bytes);
+    return p;
+}
+
+TEST(purge, free_memory_above_the_budget_goes_back_in_the_call_that_freed_it) {
+    void *p = touched(MiB(100));
+    vt__free(p);
+    assert_true_msg(dirty_bytes_now() <= vt_opt(retain), "expected at most %llu bytes retained, seen %zu",
+                    (unsigned long long)vt_opt(retain), dirty_bytes_now());
+    assert_true(window_resident() <= vt_opt(retain) + MiB(1));
+}
+
+TEST(purge, the_same_for_small_blocks) {
+    free_blocks(take_blocks(400000, 100));
+    assert_true(dirty_bytes_now() <= vt_opt(retain));
+    assert_true(window_resident() <= vt_opt(retain) + MiB(1));
+}
+
+TEST(purge, free_slices_of_partly_used_chunks_go_back_too) {
+    void *at[1000];
+    for (int i = 0; i < 1000; i++) at[i] = touched(100000); /* 4 slices each: 16 to a chunk */
+    for (int i = 0; i < 1000; i++)
+        if (i % 16 != 0) vt__free(at[i]); /* no chunk becomes wholly free */
+    assert_true(dirty_bytes_now() <= vt_opt(retain));
+    size_t kept = 63 * 4 * VT_SLICE;
+    assert_true_msg(window_resident() <= vt_opt(retain) + kept + MiB(1), "expected at most %zu resident, seen %zu",
+                    (size_t)vt_opt(retain) + kept + MiB(1), window_resident());
+    for (int i = 0; i < 1000; i += 16)
+        for (int b = 0; b < 100000; b++) assert_int_equal(((char *)at[i])[b], 1);
+}
+
+TEST_WITH(purge, with_retain_zero_nothing_stays, "VITRINE_RETAIN=0") {
+    for (int i = 0; i < 5; i++) {
+        vt__free(touched(MiB(10)));
+        assert_int_equal(dirty_bytes_now(), 0);
+        assert_true(window_resident() < KiB(256));
+    }
+}
+
+TEST_WITH(purge, with_a_large_retain_nothing_goes_back, "VITRINE_RETAIN=1G") {
+    vt__free(touched(MiB(100)));
+    assert_true(dirty_bytes_now() >= MiB(100));
+    assert_int_equal(stats_now().purged, 0);
+}
+
+TEST_WITH(purge, release_gives_back_all_that_is_free_and_says_how_much, "VITRINE_RETAIN=1G") {
+    void *kept = touched(MiB(1));
+    vt__free(touched(MiB(64)));
+    struct blocks b = take_blocks(100000, 64);
+    free_blocks(b);
+    size_t free_before = dirty_bytes_now();
+    assert_true(free_before >= MiB(64));
+    size_t released = vt_release_free_memory();
+    assert_true(released >= free_before);
+    assert_int_equal(dirty_bytes_now(), 0);
+    assert_true(window_resident() <= MiB(1) + KiB(256));
+    assert_int_equal(stats_now().purged, released);
+    assert_int_equal(vt_release_free_memory(), 0);
+    for (size_t i = 0; i < MiB(1); i++) assert_int_equal(((char *)kept)[i], 1);
+}
+
+TEST_WITH(purge, a_program_that_needs_the_memory_again_at_once_earns_a_larger_budget, "VITRINE_PURGE_DELAY=3600000") {
+    for (int i = 0; i < 20; i++) vt__free(touched(MiB(32)));
+    uint64_t n_purges = stats_now().n_purges;
+    for (int i = 0; i < 100; i++) vt__free(touched(MiB(32)));
+    assert_int_equal(stats_now().n_purges, n_purges); /* the bouncing has stopped */
+    assert_true(dirty_bytes_now() <= MiB(64) + vt_opt(retain));
+}
+
+TEST_WITH(purge, the_larger_budget_sinks_back_with_time, "VITRINE_PURGE_DELAY=20") {
+    for (int i = 0; i < 50; i++) vt__free(touched(MiB(32)));
+    for (int i = 0; i < 400 && vt__heap_purge_step(); i++) usleep(25000);
+    assert_true(dirty_bytes_now() <= vt_opt(retain));
+}
+
+TEST_WITH(purge, above_the_soft_limit_free_memory_goes_back_before_the_heap_grows,
+          "VITRINE_RETAIN=1G VITRINE_SOFT_LIMIT=40M") {
+    void *at[20];
+    for (int i = 0; i < 20; i++) at[i] = touched(MiB(3)); /* 3 MiB leaves half of a chunk: not to be reused for 4 MiB */
+    for (int i = 0; i < 20; i += 2) vt__free(at[i]);
+    for (int i = 0; i < 8; i++) touched(MiB(4));
+    assert_true_msg(window_resident() <= MiB(30 + 32 + 4), "expected the free 30 MiB gone, seen %zu MiB resident",
+                    window_resident() >> 20);
+}
+
+TEST_WITH(purge, a_system_that_refuses_to_take_memory_back_is_lived_with, "VITRINE_FAIL_ALWAYS=purge VITRINE_RETAIN=0") {
+    for (int i = 0; i < 30; i++) {
+        char *p = touched(MiB(5));
+        vt__free(p);
+        free_blocks(take_blocks(2000, 500));
+    }
+    assert_int_equal(stats_now().purged, 0);
+    assert_true(dirty_bytes_now() >= MiB(4)); /* and it is counted as what it is */
+    assert_true(window_resident() < MiB(40)); /* used again and again */
+}
+
+/* ---- several threads ---- */
+
+static _Atomic int n_mistakes;
+
+static void *bounce(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    for (int i = 0; i < 300; i++) {
+        size_t n = 70000 + unit_random(&rng) % MiB(3);
+        char *p = i % 2 == 0 ? vt__calloc(1, n) : vt__malloc(n);
+        for (size_t b = 0; i % 2 == 0 && b < n; b += 509)
+            if (p[b] != 0) atomic_fetch_add(&n_mistakes, 1);
+        memset(p, (int)i | 1, n);
+        vt__free(p);
+        if (i % 40 == 0) vt__heap_release_all();
+        if (i % 10 == 0) vt__heap_purge_step();
+    }
+    return NULL;
+}
+
+TEST_WITH(purge, threads_that_purge_and_allocate_at_once_never_meet_the_same_pages, "VITRINE_RETAIN=2M") {
+    pthread_t id[4];
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+    size_t before = n_used_slices();
+    for (uintptr_t i = 0; i < 4; i++) pthread_create(&id[i], NULL, bounce, (void *)(i + 1));
+    for (int i = 0; i < 4; i++) pthread_join(id[i], NULL);
+    assert_int_equal(atomic_load(&n_mistakes), 0);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+    assert_int_equal(n_dirty_slices(), 0);
+    assert_int_equal(window_resident(), before << VT_SLICE_SHIFT);
+}
+
+/* Under a hard limit a free chunk that somebody is purging just now must not be missed. */
+static _Atomic int n_refused;
+
+static void *bounce_below_the_limit(void *unused) {
+    for (int i = 0; i < 4000; i++) {
+        void *p = vt__malloc(MiB(2));
+        if (p == NULL)
+            atomic_fetch_add(&n_refused, 1);
+        else
+            memset(p, 1, 4096);
+        vt__free(p);
+    }
+    return unused;
+}
+
+TEST_WITH(purge, what_fits_below_the_limit_is_never_refused_because_of_a_purge, "VITRINE_RETAIN=0 VITRINE_LIMIT=12M") {
+    pthread_t id[3];
+    vt__free(vt__malloc(1)); /* 2 MiB, and three times 2 MiB at most */
+    for (int i = 0; i < 3; i++) pthread_create(&id[i], NULL, bounce_below_the_limit, NULL);
+    for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);
+    assert_int_equal(atomic_load(&n_refused), 0);
+}
+
+UNIT_MAIN()

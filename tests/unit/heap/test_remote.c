@@ -1,0 +1,218 @@
+/* test_remote.c - blocks freed by another thread come home: batched, counted, checked, and to the right owner. */
+#include "look.h"
+
+#include "heap/remote.c"
+
+static void start_empty(void) {
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+}
+
+TEST(remote, blocks_freed_by_another_thread_are_used_again_by_their_owner) {
+    static const size_t rows[] = {16, 64, 1000, 1500, 9000, 40000, 65536};
+    start_empty();
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        size_t n = 3u * class_row(rows[i])->capacity;
+        struct blocks b = take_blocks(n, rows[i]);
+        size_t peak = n_used_slices();
+        unit_in_thread(free_in_thread, &b);
+        for (int turn = 0; turn < 5; turn++) {
+            b = take_blocks(n, rows[i]);
+            assert_true_msg(n_used_slices() <= peak, "%zu bytes: expected at most %zu slices, seen %zu", rows[i], peak,
+                            n_used_slices());
+            unit_in_thread(free_in_thread, &b);
+        }
+        vt__heap_release_all();
+    }
+}
+
+TEST(remote, slabs_emptied_by_another_thread_are_given_back) {
+    start_empty();
+    size_t before = n_used_slices();
+    for (unsigned c = 0; c < VT_N_CLASSES; c += 3) {
+        struct blocks b = take_blocks(2u * vt__classes[c].capacity, vt__class_bytes(c));
+        unit_in_thread(free_in_thread, &b);
+        vt__heap_release_all();
+        assert_int_equal(n_used_slices(), before);
+    }
+    vt__heap_audit();
+}
+
+TEST(remote, every_block_is_counted_once) {
+    start_empty();
+    assert_int_equal(stats_now().n_remote, 0);
+    struct blocks b = take_blocks(1000, 48);
+    unit_in_thread(free_in_thread, &b);
+    assert_int_equal(stats_now().n_remote, 1000);
+}
+
+static void *free_some_and_attach(void *blocks) {
+    struct blocks *b = blocks;
+    vt__free(vt__malloc(3000)); /* a heap of our own, so that frees are batched */
+    for (size_t i = 0; i < b->n; i++) vt__free(b->at[i]);
+    return (void *)(uintptr_t)vt__tls.real->ring_bytes;
+}
+
+static size_t ring_bytes_after(size_t n, size_t n_bytes) {
+    struct blocks b = take_blocks(n, n_bytes);
+    pthread_t id;
+    void *left;
+    assert_int_equal(pthread_create(&id, NULL, free_some_and_attach, &b), 0);
+    pthread_join(id, &left);
+    return (size_t)(uintptr_t)left;
+}
+
+TEST(remote, a_freeing_thread_holds_back_no_more_than_its_rings_allow) {
+    static const size_t rows[] = {16, 512, 4096, 30000, 65536};
+    start_empty();
+    for (size_t i = 0; i < vt_countof(rows); i++)
+        for (size_t n = 1; n < 200; n += 13)
+            assert_true(ring_bytes_after(n, rows[i]) <= VT_RING_MAX_BYTES);
+    assert_int_equal(ring_bytes_after(5, 64), 5 * 64); /* and a few blocks do wait: that is the point */
+}
+
+TEST(remote, a_thread_that_ends_sends_home_what_it_held_back) {
+    start_empty();
+    size_t before = n_used_slices();
+    for (size_t n = 1; n < 40; n += 7) {
+        ring_bytes_after(n, 64);
+        vt__heap_release_all();
+        assert_int_equal(n_used_slices(), before);
+    }
+}
+
+/* ---- owners that ended ---- */
+
+static void *allocate_and_end(void *blocks) {
+    struct blocks *b = blocks;
+    *b = take_blocks(b->n, b->n_bytes);
+    return NULL;
+}
+
+TEST(remote, blocks_of_a_thread_that_ended_are_freed_and_their_slabs_given_back) {
+    static const size_t rows[] = {16, 300, 2000, 65536};
+    start_empty();
+    size_t before = n_used_slices();
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        struct blocks b = {NULL, 2u * class_row(rows[i])->capacity, rows[i]};
+        unit_in_thread(allocate_and_end, &b);
+        assert_true(n_used_slices() > before);
+        free_blocks(b);
+        vt__heap_release_all(); /* empties our rings; there is nobody else to do it */
+        assert_int_equal(n_used_slices(), before);
+    }
+}
+
+/* A slab whose notice went to a heap that no longer owns it. */
+TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
+    start_empty();
+    struct blocks b = {NULL, class_row(512)->capacity, 512};
+    unit_in_thread(allocate_and_end, &b);
+    struct slab *s = slab_of(b.at[0]);
+    struct heap *pooled = (struct heap *)atomic_load(&s->owner);
+    struct heap *mine = vt__tls.real;
+    assert_ptr_not_equal(pooled, mine);
+    size_t before = n_used_slices();
+
+    /* as if the owner had changed between the read of it and the push */
+    for (size_t i = 0; i < b.n; i++) {
+        struct block *block = b.at[i];
+        uint64_t old = atomic_load(&s->remote);
+        block->link = link_encode(block_of(old), block);
+        atomic_store(&s->remote, (count_of(old) + 1) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)block);
+    }
+    atomic_store(&s->pending_next, 0);
+    atomic_store(&mine->pending, vt__slab_id(s));
+
+    vt__remote_collect(mine, /* has_heaps_lock */ false);
+    assert_int_equal(atomic_load(&mine->pending), 0);
+    assert_int_equal(atomic_load(&pooled->pending), 0);
+    assert_int_equal(atomic_load(&s->remote), 0);
+    assert_int_equal(n_used_slices(), before - class_row(512)->n_slices);
+}
+
+/* ---- mistakes ---- */
+
+static void *free_one(void *p) {
+    vt__free(p);
+    return NULL;
+}
+
+static void *free_one_twice(void *p) {
+    vt__free(p);
+    vt__free(p);
+    return NULL;
+}
+
+static void twice_by_another(void *p) {
+    unit_in_thread(free_one_twice, p);
+    vt__heap_release_all();
+}
+
+static void by_another_and_by_me(void *p) {
+    unit_in_thread(free_one, p);
+    vt__free(p);
+    vt__heap_release_all();
+}
+
+static void by_two_others(void *p) {
+    unit_in_thread(free_one, p);
+    unit_in_thread(free_one, p);
+    vt__heap_release_all();
+}
+
+static void inside_by_another(void *p) { unit_in_thread(free_one, (char *)p + 16); }
+
+TEST(remote, a_second_free_is_found_whoever_frees) {
+    struct blocks b = take_blocks(100, 100);
+    unit_dies_saying(twice_by_another, b.at[50], "double free of");
+    unit_dies_saying(by_another_and_by_me, b.at[51], "double free of");
+    unit_dies_saying(by_two_others, b.at[52], "double free of");
+}
+
+TEST(remote, a_pointer_into_a_block_is_found_whoever_frees) {
+    struct blocks b = take_blocks(100, 100);
+    unit_dies_saying(inside_by_another, b.at[50], "not the start of a block");
+    struct blocks medium = take_blocks(20, 9000);
+    unit_dies_saying(inside_by_another, medium.at[19], "not the start of a block");
+}
+
+/* ---- both sides at once ---- */
+
+#define N_SLOTS 64
+#define N_TURNS 40000
+
+static _Atomic(void *) slots[N_SLOTS];
+static _Atomic bool is_done;
+
+static void *swap_and_free(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    while (!atomic_load(&is_done)) {
+        void *p = atomic_exchange(&slots[unit_random(&rng) % N_SLOTS], NULL);
+        if (p == NULL) continue;
+        check_filled(p, p, 40);
+        vt__free(p);
+    }
+    return NULL;
+}
+
+TEST(remote, owner_and_freeing_threads_at_once_lose_nothing) {
+    pthread_t id[3];
+    uint64_t rng = 9;
+    start_empty();
+    size_t before = n_used_slices();
+    for (uintptr_t i = 0; i < 3; i++) pthread_create(&id[i], NULL, swap_and_free, (void *)(i + 1));
+    for (int i = 0; i < N_TURNS; i++) {
+        size_t n_bytes = 40 + unit_random(&rng) % (i % 50 == 0 ? 20000 : 500);
+        void *p = fill(vt__malloc(n_bytes), 40);
+        vt__free(atomic_exchange(&slots[unit_random(&rng) % N_SLOTS], p));
+    }
+    atomic_store(&is_done, true);
+    for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);
+    for (int i = 0; i < N_SLOTS; i++) vt__free(atomic_load(&slots[i]));
+    vt__heap_audit();
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+UNIT_MAIN()

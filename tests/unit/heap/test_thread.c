@@ -1,0 +1,193 @@
+/* test_thread.c - heaps and the threads that come and go: one per thread, handed on, adopted, borrowed at the very end. */
+#include "look.h"
+
+#include "heap/thread.c"
+
+static void *use_a_little(void *unused) {
+    vt__free(vt__malloc(100));
+    return unused;
+}
+
+TEST(thread, threads_one_after_the_other_share_one_heap) {
+    vt__free(vt__malloc(1));
+    for (int i = 0; i < 200; i++) unit_in_thread(use_a_little, NULL);
+    assert_int_equal(stats_now().n_heaps, 2);
+    assert_int_equal(stats_now().n_threads, 1);
+}
+
+static pthread_barrier_t all_there;
+
+static void *use_and_wait(void *unused) {
+    void *p = vt__malloc(100);
+    pthread_barrier_wait(&all_there);
+    pthread_barrier_wait(&all_there);
+    vt__free(p);
+    return unused;
+}
+
+TEST(thread, threads_at_once_have_a_heap_each_and_leave_all_of_them_for_later_ones) {
+    pthread_t id[12];
+    vt__free(vt__malloc(1));
+    pthread_barrier_init(&all_there, NULL, 13);
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 12; i++) assert_int_equal(pthread_create(&id[i], NULL, use_and_wait, NULL), 0);
+        pthread_barrier_wait(&all_there);
+        assert_int_equal(stats_now().n_threads, 13);
+        assert_int_equal(stats_now().n_heaps, 13);
+        pthread_barrier_wait(&all_there);
+        for (int i = 0; i < 12; i++) pthread_join(id[i], NULL);
+        assert_int_equal(stats_now().n_threads, 1);
+    }
+}
+
+static void *only_free(void *p) {
+    vt__free(p);
+    assert_null(vt__tls.real); /* no heap for that */
+    return NULL;
+}
+
+TEST(thread, a_thread_that_only_frees_gets_no_heap) {
+    void *p = vt__malloc(100);
+    unit_in_thread(only_free, p);
+    assert_int_equal(stats_now().n_heaps, 1);
+}
+
+static void *leave_half_full(void *blocks) {
+    struct blocks *b = blocks;
+    *b = take_blocks(b->n, b->n_bytes);
+    for (size_t i = 0; i < b->n; i += 2) vt__free(b->at[i]);
+    return NULL;
+}
+
+TEST(thread, slabs_of_a_thread_that_ended_are_adopted_before_new_memory_is_taken) {
+    static const size_t rows[] = {16, 400, 3000, 20000};
+    vt__free(vt__malloc(1));
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        struct blocks b = {NULL, 8u * class_row(rows[i])->capacity, rows[i]};
+        vt__heap_release_all();
+        unit_in_thread(leave_half_full, &b);
+        size_t before = n_used_slices();
+        struct blocks mine = take_blocks(b.n / 2 - class_row(rows[i])->capacity, rows[i]);
+        assert_true_msg(n_used_slices() <= before, "%zu bytes: expected at most %zu slices, seen %zu", rows[i], before,
+                        n_used_slices());
+        for (size_t k = 1; k < b.n; k += 2) assert_ptr_equal(*(void **)b.at[k], b.at[k]);
+        for (size_t k = 1; k < b.n; k += 2) vt__free(b.at[k]);
+        free_blocks(mine);
+        vt__heap_audit();
+    }
+}
+
+TEST(thread, everything_a_thread_used_goes_back_when_it_ends) {
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+    size_t before = n_used_slices();
+    struct blocks b = {NULL, 5000, 100};
+    unit_in_thread(leave_half_full, &b);
+    for (size_t i = 1; i < b.n; i += 2) vt__free(b.at[i]);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+/* ---- after the end: destructors of other keys go on allocating ---- */
+
+static pthread_key_t late_key;
+static _Atomic int n_late_rounds;
+
+static void allocate_late(void *value) {
+    static const size_t rows[] = {0, 1, 100, 1024, 1025, 9000, 65536, 65537, MiB(2), MiB(5)};
+    void *at[vt_countof(rows) * 3];
+    size_t n = 0;
+    atomic_fetch_add(&n_late_rounds, 1);
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        at[n++] = fill(vt__malloc(rows[i]), rows[i]);
+        at[n] = vt__calloc(1, rows[i]);
+        check_zero(at[n++], rows[i]);
+        at[n++] = vt__aligned_alloc(4096, rows[i]);
+    }
+    for (size_t i = 0; i < vt_countof(rows); i++) check_filled(at[i * 3], at[i * 3], rows[i]);
+    at[0] = vt__realloc(at[0], 5000);
+    at[3] = vt__realloc(at[3], 500000);
+    for (size_t i = 0; i < n; i++) vt__free(at[i]);
+    pthread_setspecific(late_key, value); /* once more, as long as libc goes round */
+}
+
+static void *arm_late(void *unused) {
+    vt__free(vt__malloc(10));
+    pthread_setspecific(late_key, &late_key);
+    return unused;
+}
+
+TEST(thread, a_thread_may_allocate_in_every_round_of_destructors) {
+    assert_int_equal(pthread_key_create(&late_key, allocate_late), 0); /* before ours: runs first in each round */
+    for (int i = 0; i < 20; i++) unit_in_thread(arm_late, NULL);
+    assert_true(atomic_load(&n_late_rounds) >= 20 * 4);
+    unit_in_thread(use_a_little, NULL);
+    assert_int_equal(stats_now().n_threads, 0); /* this thread never allocated; no heap stayed with a thread that is gone */
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+    assert_int_equal(stats_now().allocated, 0);
+}
+
+TEST(thread, a_destructor_that_runs_after_ours_may_allocate_too) {
+    vt__free(vt__malloc(1));
+    assert_int_equal(pthread_key_create(&late_key, allocate_late), 0); /* after ours */
+    for (int i = 0; i < 20; i++) unit_in_thread(arm_late, NULL);
+    assert_int_equal(stats_now().n_threads, 1);
+    vt__heap_release_all();
+    assert_int_equal(stats_now().allocated, 0);
+}
+
+/* glibc keeps the values of the first 32 keys in the thread and callocs a table for later ones: pthread_setspecific
+ * allocates in the middle of our attaching. Here malloc is libc's; what it would do is done by hand. */
+TEST(thread, a_heap_that_was_borrowed_is_not_borrowed_by_its_next_thread) {
+    vt__free(vt__malloc(1));
+    struct heap *h = vt__tls.real;
+    h->is_borrowed = true; /* as its last thread left it */
+    vt__heap_detach_thread();
+    vt__free(vt__malloc(1));
+    assert_ptr_equal(vt__tls.real, h);
+    assert_false(h->is_borrowed);
+}
+
+/* ---- fork ---- */
+
+static _Atomic bool is_over;
+
+static void *churn(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    void *at[64] = {NULL};
+    while (!atomic_load(&is_over)) {
+        uint64_t r = unit_random(&rng);
+        vt__free(at[r % 64]);
+        at[r % 64] = vt__malloc((r >> 8) % (r % 32 == 0 ? 300000 : 2000));
+    }
+    for (int i = 0; i < 64; i++) vt__free(at[i]);
+    return NULL;
+}
+
+static void allocate_in_child(void *blocks) {
+    struct blocks *inherited = blocks;
+    for (size_t i = 0; i < inherited->n; i++) assert_ptr_equal(*(void **)inherited->at[i], inherited->at[i]);
+    for (size_t i = 0; i < inherited->n; i++) vt__free(inherited->at[i]);
+    for (int i = 0; i < 3; i++) free_blocks(take_blocks(3000, 100));
+    vt__free(vt__malloc(MiB(3)));
+    unit_in_thread(use_a_little, NULL);
+    vt__heap_audit();
+    vt__heap_release_all();
+}
+
+TEST(thread, the_child_of_a_fork_goes_on_while_others_were_allocating) {
+    pthread_t id[3];
+    struct blocks b = take_blocks(500, 200);
+    for (uintptr_t i = 0; i < 3; i++) pthread_create(&id[i], NULL, churn, (void *)(i + 1));
+    for (int i = 0; i < 30; i++) {
+        int status;
+        const char *said = unit_stderr_of(allocate_in_child, &b, &status);
+        if (status != 0) fail_msg("child %d: expected status 0, seen 0x%x: %s", i, (unsigned)status, said);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);
+    vt__heap_audit();
+}
+
+UNIT_MAIN()

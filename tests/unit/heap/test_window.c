@@ -1,0 +1,187 @@
+/* test_window.c - the window: reserved, or in constrained mode mapped piece by piece, around whatever is in the way; and a
+ * start that failed is tried again. */
+#include "look.h"
+
+#include <sys/resource.h>
+
+#include "os/os.h"
+
+/* The thread sanitizer has its shadow where constrained mode puts the window. */
+#ifdef VT_FLAVOUR_tsan
+#define NOT_UNDER_TSAN() (print_message("skipped: the sanitizer's shadow is in the way\n"), skip())
+#else
+#define NOT_UNDER_TSAN() (void)0
+#endif
+
+static void workout(void) {
+    struct blocks b = take_blocks(3000, 100);
+    void *at[20];
+    for (int i = 0; i < 20; i++) at[i] = fill(vt__malloc(200000u * (unsigned)(i + 1)), 1000);
+    at[3] = vt__realloc(at[3], MiB(6));
+    for (int i = 0; i < 20; i++) vt__free(at[i]);
+    free_blocks(b);
+    void *p = vt__aligned_alloc(MiB(4), MiB(1));
+    assert_int_equal((uintptr_t)p % MiB(4), 0);
+    vt__free(p);
+    vt__heap_audit();
+    vt__heap_release_all();
+}
+
+TEST(window, is_reserved_by_default_and_costs_no_memory) {
+    workout();
+    assert_true(vt__window.is_reserved);
+    assert_true(vt__window.n_bytes >= GiB(1));
+    assert_int_equal(vt__map.base % VT_CHUNK, 0);
+}
+
+TEST_WITH(window, has_the_size_that_was_asked_for, "VITRINE_WINDOW=3G") {
+    vt__free(vt__malloc(1));
+    assert_int_equal(vt__window.n_bytes, GiB(2)); /* a power of two, not above the wish */
+}
+
+TEST_WITH(window, is_never_smaller_than_a_gibibyte, "VITRINE_WINDOW=1M") {
+    workout();
+    assert_int_equal(vt__window.n_bytes, GiB(1));
+}
+
+TEST_WITH(window, when_it_is_full_malloc_answers_enomem_and_goes_on_after_frees, "VITRINE_WINDOW=1G VITRINE_RETAIN=0") {
+    void *at[128];
+    int n = 0;
+    while (n < 128 && (at[n] = vt__malloc(MiB(16))) != NULL) n++;
+    assert_true_msg(n >= 60 && n <= 64, "expected about 63 blocks of 16 MiB in 1 GiB, seen %d", n);
+    errno = 0;
+    assert_null(vt__malloc(MiB(16)));
+    assert_int_equal(errno, ENOMEM);
+    for (int i = 0; i < n; i++) vt__free(at[i]);
+    workout();
+}
+
+TEST_WITH(window, a_refused_reservation_leads_to_constrained_mode, "VITRINE_FAIL_NTH=1:reserve") {
+    NOT_UNDER_TSAN();
+    workout();
+    assert_false(vt__window.is_reserved);
+    assert_int_equal(vt__map.base % VT_CHUNK, 0);
+}
+
+TEST(window, an_address_limit_leads_to_constrained_mode_and_is_kept) {
+    if (UNIT_HAS_SHADOW) {
+        print_message("skipped: no address limit beside a sanitizer's shadow\n");
+        skip();
+    }
+    struct rlimit l = {MiB(600), MiB(600)};
+    assert_int_equal(setrlimit(RLIMIT_AS, &l), 0);
+    workout();
+    assert_false(vt__window.is_reserved);
+    void *at[1024];
+    int n = 0;
+    while (n < 1024 && (at[n] = vt__malloc(MiB(1))) != NULL) memset(at[n++], 1, 1000);
+    assert_true_msg(n >= 300 && n < 600, "expected most of 600 MiB, seen %d", n);
+    for (int i = 0; i < n; i++) vt__free(at[i]);
+    workout();
+}
+
+/* Somebody else's mapping inside the window that is only an idea. */
+static void block_chunks(size_t first, size_t n) {
+    void *at = (void *)(vt__map.base + (first << VT_CHUNK_SHIFT));
+    void *got = mmap(at, n << VT_CHUNK_SHIFT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    assert_ptr_equal(got, at);
+    memset(got, 0x3c, n << VT_CHUNK_SHIFT);
+}
+
+static void check_blocked(size_t first, size_t n) {
+    const char *at = (const char *)(vt__map.base + (first << VT_CHUNK_SHIFT));
+    for (size_t i = 0; i < n << VT_CHUNK_SHIFT; i += 64) assert_int_equal(at[i], 0x3c);
+}
+
+TEST_WITH(window, constrained_mode_goes_around_what_is_in_the_way, "VITRINE_FAIL_NTH=1:reserve") {
+    NOT_UNDER_TSAN();
+    vt__free(vt__malloc(1));
+    assert_false(vt__window.is_reserved);
+    size_t at = vt__window.n_chunks;
+    block_chunks(at + 2, 1);
+    block_chunks(at + 4, 3);
+    block_chunks(at + 12, 1);
+    void *small[40], *big[6];
+    for (int i = 0; i < 40; i++) small[i] = fill(vt__malloc(KiB(900)), KiB(900));
+    for (int i = 0; i < 6; i++) big[i] = fill(vt__malloc(MiB(7)), 100000);
+    check_blocked(at + 2, 1);
+    check_blocked(at + 4, 3);
+    check_blocked(at + 12, 1);
+    for (int i = 0; i < 40; i++) check_filled(small[i], small[i], KiB(900));
+    for (int i = 0; i < 40; i++) vt__free(small[i]);
+    for (int i = 0; i < 6; i++) vt__free(big[i]);
+    workout();
+    check_blocked(at + 2, 1);
+    check_blocked(at + 4, 3);
+    check_blocked(at + 12, 1);
+}
+
+TEST_WITH(window, before_linux_4_17_the_kernel_is_asked_with_a_hint, "VITRINE_FAIL_NTH=1:reserve VITRINE_FAIL_ALWAYS=noreplace") {
+    NOT_UNDER_TSAN();
+    vt__free(vt__malloc(1));
+    assert_false(vt__window.is_reserved);
+    size_t at = vt__window.n_chunks;
+    block_chunks(at + 1, 2);
+    for (int i = 0; i < 10; i++) fill(vt__malloc(MiB(2)), MiB(2));
+    check_blocked(at + 1, 2);
+    workout();
+}
+
+/* A long request that does not fit before an obstacle must not eat the address space in front of it. */
+TEST_WITH(window, an_obstacle_far_ahead_costs_few_chunks, "VITRINE_FAIL_NTH=1:reserve") {
+    NOT_UNDER_TSAN();
+    vt__free(vt__malloc(1));
+    size_t before = vt__window.n_chunks;
+    block_chunks(before + 200, 1);
+    void *p = vt__malloc(MiB(600)); /* 300 chunks: the obstacle is in the middle */
+    assert_non_null(p);
+    vt__free(p);
+    assert_true_msg(vt__pool.n_foreign <= 1 + 1, "expected one chunk left out, seen %zu", vt__pool.n_foreign);
+}
+
+TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails, "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=64M") {
+    NOT_UNDER_TSAN();
+    vt__free(vt__malloc(1));
+    for (size_t i = 0; i < 200; i += 2) block_chunks(vt__window.n_chunks + 1 + i, 1);
+    assert_null(vt__malloc(MiB(60)));       /* 30 chunks in a row: not here, in as many tries as it makes */
+    assert_non_null(vt__malloc(MiB(1)));    /* but the limit is not used up by what others hold */
+    for (int i = 0; i < 10; i++) assert_non_null(vt__malloc(MiB(1)));
+}
+
+/* ---- starts that fail ---- */
+
+static void start_after_failures(const char *kind) {
+    for (int n = 1; n <= 40; n++) {
+        char wish[64];
+        snprintf(wish, sizeof(wish), "%d%s%s", n, *kind != '\0' ? ":" : "", kind);
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            setenv("VITRINE_FAIL_NTH", wish, 1);
+            void *p = NULL;
+            for (int i = 0; i < 3 && p == NULL; i++) p = vt__malloc(100); /* the first may fail, not all */
+            if (p == NULL) _exit(2);
+            vt__free(p);
+            for (int i = 0; i < 300; i++) {
+                p = vt__malloc((size_t)i * 1000);
+                if (p != NULL) memset(p, 1, (size_t)i * 1000);
+                vt__free(p);
+            }
+            vt__heap_release_all();
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0) fail_msg("VITRINE_FAIL_NTH=%s: expected status 0, seen 0x%x", wish, (unsigned)status);
+    }
+}
+
+TEST(window, a_start_that_failed_at_any_call_is_tried_again_and_works) {
+    NOT_UNDER_TSAN();
+    start_after_failures("");
+    start_after_failures("reserve");
+    start_after_failures("commit");
+    start_after_failures("map");
+}
+
+UNIT_MAIN()
