@@ -30,7 +30,7 @@ target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 lib
 target_link_options(vitrine_static INTERFACE LINKER:-u,malloc)
 set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)
 set_target_properties(vitrine_static PROPERTIES EXPORT_NAME static)
-# The names that users of the installed package have, for those who add this tree as a subdirectory.
+# Inside this tree they have the names that users of the installed package know.
 add_library(vitrine::vitrine ALIAS vitrine)
 add_library(vitrine::secure ALIAS vitrine_secure)
 add_library(vitrine::static ALIAS vitrine_static)

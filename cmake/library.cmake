@@ -26,7 +26,8 @@ function(vt_flags target)
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE ${ARGN})
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${VT_WARNINGS}> -fvisibility=hidden -fno-plt -fexceptions
         -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
-        -fno-strict-aliasing -ffunction-sections)
+        -fno-strict-aliasing -ffunction-sections -fno-tree-loop-distribute-patterns
+        $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=return>)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
@@ -45,7 +46,7 @@ vt_shared(vitrine_audit vitrine-audit VT_WITH_AUDIT)
 target_sources(vitrine_audit PRIVATE src/os/fail.c)
 
 add_library(vitrine_static STATIC ${VT_SOURCES} ${VT_OVERRIDE_SOURCES})
-vt_flags(vitrine_static VT_STATIC_LIBRARY)
+vt_flags(vitrine_static)
 set_target_properties(vitrine_static PROPERTIES OUTPUT_NAME vitrine)
 
 target_include_directories(vitrine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

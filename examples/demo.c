@@ -171,7 +171,7 @@ static void *worker(void *arg) {
 
 static void *writer(void *unused) {
     (void)unused;
-    static volatile size_t n_sent;
+    size_t n_sent = 0;
     for (size_t n = 0; n < N_REQUESTS / BATCH; n++) {
         struct batch b;
         queue_get(&to_writer[n % N_WORKERS], &b);
@@ -182,7 +182,7 @@ static void *writer(void *unused) {
             free(a);
         }
     }
-    struct batch done = {.n = 0};
+    struct batch done = {.item = {(void *)(uintptr_t)n_sent}};
     queue_put(&to_main, &done);
     return NULL;
 }
@@ -238,6 +238,7 @@ int main(void) {
     start(writer, 0);
     listen_and_hand_out();
     queue_get(&to_main, &b);
+    size_t sent = (size_t)(uintptr_t)b.item[0];
     double rush_s = wall_s() - begin;
     for (size_t i = 0; i < N_WORKERS; i++) {
         queue_put(&to_worker[i], &(struct batch){.n = 0});
@@ -249,7 +250,8 @@ int main(void) {
     getrusage(RUSAGE_SELF, &used);
     double cpu_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
-    printf("requests=%d cpu_ms=%.0f wall_ms=%.0f peak_kib=%ld idle_kib=%ld kept_kib=%zu\n",
-           N_REQUESTS, cpu_s * 1e3, rush_s * 1e3, used.ru_maxrss, idle_kib, kept / 1024);
+    printf(
+        "requests=%d cpu_ms=%.0f wall_ms=%.0f peak_kib=%ld idle_kib=%ld kept_kib=%zu sent_kib=%zu\n",
+        N_REQUESTS, cpu_s * 1e3, rush_s * 1e3, used.ru_maxrss, idle_kib, kept / 1024, sent / 1024);
     return 0;
 }

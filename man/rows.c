@@ -147,19 +147,23 @@ static int cannot(const char *verb, const char *path) {
     return 3;
 }
 
-int main(int argc, char **argv) {
+static int fill_in(FILE *in, const char *path) {
     char line[1024];
+    FILE *out = fopen(path, "w");
+    if (out == NULL) return cannot("write", path);
+    while (fgets(line, sizeof(line), in) != NULL) put_line(out, line);
+    bool is_bad = ferror(in) != 0 || ferror(out) != 0;
+    return fclose(out) != 0 || is_bad ? cannot("write", path) : 0;
+}
+
+int main(int argc, char **argv) {
     if (argc != 3) {
         fputs("usage: man_rows TEMPLATE OUTPUT\n", stderr);
         return 2;
     }
     FILE *in = fopen(argv[1], "r");
     if (in == NULL) return cannot("read", argv[1]);
-    FILE *out = fopen(argv[2], "w");
-    if (out == NULL) return cannot("write", argv[2]);
-    while (fgets(line, sizeof(line), in) != NULL) put_line(out, line);
-    bool is_bad = ferror(in) != 0 || ferror(out) != 0;
-    if (fclose(out) != 0 || is_bad) return cannot("write", argv[2]);
+    int status = fill_in(in, argv[2]);
     fclose(in);
-    return 0;
+    return status;
 }

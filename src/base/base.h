@@ -43,6 +43,15 @@ VT_INLINE size_t vt_max(size_t a, size_t b) { return a > b ? a : b; }
 VT_INLINE size_t vt_div_up(size_t n, size_t d) { return (n + d - 1) / d; }
 VT_INLINE unsigned vt_log2(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
 
+/* Where the compiler would move a value between registers for nothing on the fast path: keep x in this one. */
+#if defined(__x86_64__)
+#define VT_KEEP_IN_RAX(x) __asm__("" : "+a"(x))
+#define VT_KEEP_IN_RCX(x) __asm__("" : "+c"(x))
+#else
+#define VT_KEEP_IN_RAX(x) ((void)(x))
+#define VT_KEEP_IN_RCX(x) ((void)(x))
+#endif
+
 VT_INLINE void vt_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

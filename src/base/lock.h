@@ -3,7 +3,8 @@
  * Climate: malloc.   Owns: nothing.   Callers: every room that shares state between threads.
  * Held for tens of nanoseconds: spins a little, then sleeps. Never taken from a signal handler.
  *
- * Order: a thread that holds a lock may take only locks of a higher rank. The audit build checks it.
+ * Order: a thread that holds a lock may take only locks of a higher rank (fork takes all, those of one rank by index). The
+ * audit build checks it.
  */
 #ifndef VT_BASE_LOCK_H
 #define VT_BASE_LOCK_H
@@ -65,7 +66,10 @@ VT_INLINE void vt_unlock(struct vt_lock *l) {
 }
 
 /* In the child of a fork no other thread exists, so whoever held the lock is gone. */
-VT_INLINE void vt_lock_reset(struct vt_lock *l) { atomic_store_explicit(&l->word, 0, memory_order_relaxed); }
+VT_INLINE void vt_lock_reset(struct vt_lock *l) {
+    vt__lock_note_given(l);
+    atomic_store_explicit(&l->word, 0, memory_order_relaxed);
+}
 
 VT_HIDDEN_END
 

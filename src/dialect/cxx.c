@@ -1,6 +1,5 @@
 /* cxx.c - operator new and operator delete, from C, by their mangled names. No C++ run-time library is needed: what
- * failing takes of it is referred to weakly, and is there in every program that can see the failure. In the archive the
- * references are strong, or a static link would not bring them in; only C++ programs pull this object out of it.
+ * failing takes of it is referred to weakly, and is there in every program that can see the failure.
  *
  * Out of memory: call the new-handler and try again for as long as there is one; then throw std::bad_alloc, or return NULL
  * from the nothrow forms. Compiled with -fexceptions, because a handler may throw through us.
@@ -11,15 +10,16 @@
 #include "heap/heap.h"
 #include "os/os.h"
 
-#ifdef VT_STATIC_LIBRARY
-#define OF_CXX
-#else
 #define OF_CXX __attribute__((weak))
-#endif
 
 typedef void (*new_handler)(void);
 extern new_handler std_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") OF_CXX;
 extern void std_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") OF_CXX;
+extern void *cxa_allocate_exception(size_t n_bytes) __asm__("__cxa_allocate_exception") OF_CXX;
+extern void cxa_throw(void *exception, void *type, void (*destroy)(void *)) __asm__("__cxa_throw") OF_CXX;
+extern const char bad_alloc_typeinfo[] __asm__("_ZTISt9bad_alloc") OF_CXX;
+extern const char bad_alloc_vtable[] __asm__("_ZTVSt9bad_alloc") OF_CXX;
+extern void bad_alloc_destroy(void *exception) __asm__("_ZNSt9bad_allocD1Ev") OF_CXX;
 
 /* Calls f; true when it threw, and the exception ends here. C has no catch: cxx_catch.S. */
 bool vt__call_catching(void (*f)(void));
@@ -28,15 +28,21 @@ static void *try_alloc(size_t n_bytes, size_t align) {
     return align <= VT_BLOCK_ALIGN ? vt__malloc(n_bytes) : vt__aligned_alloc(align, n_bytes);
 }
 
-static bool has_cxx(void) {
-#ifdef VT_STATIC_LIBRARY
-    return true;
-#else
-    return std_get_new_handler != NULL && std_throw_bad_alloc != NULL;
-#endif
-}
+static new_handler handler_now(void) { return std_get_new_handler != NULL ? std_get_new_handler() : NULL; }
 
-static new_handler handler_now(void) { return has_cxx() ? std_get_new_handler() : NULL; }
+/* libstdc++ has a function for it; a static program may lack that one and yet have what it takes to throw by hand. One that
+ * has neither cannot catch it. */
+VT_NORETURN static void throw_bad_alloc(void) {
+    if (std_throw_bad_alloc != NULL) std_throw_bad_alloc();
+    if (cxa_allocate_exception != NULL && cxa_throw != NULL && bad_alloc_typeinfo != NULL && bad_alloc_vtable != NULL) {
+        void **exception = cxa_allocate_exception(sizeof(void *));
+        *exception = (char *)bad_alloc_vtable + 2 * sizeof(void *);
+        cxa_throw(exception, (void *)bad_alloc_typeinfo, bad_alloc_destroy);
+    }
+    static const char line[] = "vitrine: error: operator new: out of memory, and nothing here can throw std::bad_alloc\n";
+    vt__os_write(2, line, sizeof(line) - 1);
+    vt__os_abort();
+}
 
 VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
     for (;;) {
@@ -46,8 +52,7 @@ VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
         if (handler == NULL) break;
         handler(); /* frees something, installs another handler, or throws */
     }
-    if (has_cxx()) std_throw_bad_alloc();
-    vt__os_abort();
+    throw_bad_alloc();
 }
 
 /* A nothrow new must not let the handler's exception out. */

@@ -8,6 +8,9 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 
+/* struct vt_stats as of 0.1.0; it may grow at its end. */
+#define FIRST_VERSION_BYTES (offsetof(struct vt_stats, large) + sizeof(uint64_t))
+
 VT_EXPORT const char *vt_version(void) { return VITRINE_VERSION; }
 
 VT_EXPORT size_t vt_release_free_memory(void) { return vt__life_start() == 0 ? vt__heap_release_all() : 0; }
@@ -21,11 +24,11 @@ VT_EXPORT int vt_stats_get(struct vt_stats *stats) {
     struct vt_class_stats classes[VT_N_CLASSES];
     struct vt_stats now = {.size = sizeof(now)};
     size_t size = stats->size;
-    if (size < sizeof(now)) return -EINVAL;
+    if (size < FIRST_VERSION_BYTES) return -EINVAL;
     int err = vt__life_start();
     if (err != 0) return err;
     vt__heap_stats(&now, classes);
     now.size = size;
-    __builtin_memcpy(stats, &now, sizeof(now));
+    __builtin_memcpy(stats, &now, vt_min(size, sizeof(now))); /* an older caller knows fewer fields */
     return 0;
 }

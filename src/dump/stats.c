@@ -48,11 +48,18 @@ void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), 
     vt__emit_end(&e);
 }
 
+struct fd_sink {
+    int fd;
+    int err; /* the first one; later pieces are dropped */
+};
+
 static void to_fd(void *arg, const char *data, size_t n_bytes) {
-    vt__os_write(*(const int *)arg, data, n_bytes);
+    struct fd_sink *sink = arg;
+    if (sink->err == 0) sink->err = vt__os_write(sink->fd, data, n_bytes);
 }
 
 int vt__stats_write_fd(int fd, enum vt_format format) {
-    vt__stats_write(to_fd, &fd, format);
-    return 0;
+    struct fd_sink sink = {fd, 0};
+    vt__stats_write(to_fd, &sink, format);
+    return sink.err;
 }

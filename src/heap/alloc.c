@@ -66,7 +66,8 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
     unsigned cls = vt__class_of(n_bytes + (n_bytes == 0));
-    if (vt__tls.heap->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
+    const struct heap *h = vt__tls.heap; /* NULL: the thread is ending, and the heap was borrowed */
+    if (h != NULL && h->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
         ((struct block *)p)->link = 0;
     else
         __builtin_memset(p, 0, n_bytes);
@@ -123,13 +124,25 @@ void vt__free(void *p) { vt__fast_free(p); }
 
 /* ---- sizes ---- */
 
+/* Does a block that was not freed start at p? Of another thread's slab we cannot ask the second. */
+static bool is_live(const struct slab *head, uintptr_t owner, const void *p) {
+    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
+    if (owner == VT_OWNER_LARGE) return offset == 0;
+    size_t k = offset / vt__classes[head->cls].block_bytes;
+    if (offset % vt__classes[head->cls].block_bytes != 0) return false;
+    bool is_ours = (owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag;
+    return !is_ours || (head->is_free[k / 32] >> (k % 32) & 1) == 0;
+}
+
 /* The slab or run p is a block of; ends the process if it is none. NULL when p is not ours at all. */
 static struct slab *head_of(const void *p) {
     if (!vt__is_in_window(p)) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_NONE) vt__bad_free(p);
-    return owner != VT_OWNER_LARGE && (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
+    struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
+    if (VT_HARDEN > 0 && !is_live(head, owner, p)) vt__bad_free(p);
+    return head;
 }
 
 static bool is_large(const struct slab *s) {

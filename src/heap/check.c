@@ -48,7 +48,7 @@ void vt__double_free(const void *p, const struct slab *head) {
 /* The large block that p points into, if any: its first slice is the nearest one below that has an owner. */
 static const struct slab *large_around(slab_id i) {
     const struct slab *s = vt__slab(i);
-    for (unsigned back = 0; back < 1024 && back < i; back++)
+    for (slab_id back = 0; back < i; back++)
         if (atomic_load_explicit(&s[-(long)back].owner, memory_order_relaxed) != VT_OWNER_NONE) {
             s -= back;
             bool is_inside = atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_LARGE && back < s->run_slices;

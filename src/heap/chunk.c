@@ -313,6 +313,7 @@ static int take(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) 
 int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
     size_t n_clean;
     if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
+    vt__purge_before_take(n_slices);
     int err = take(n_slices, align, first, &n_clean);
     if (err != 0 && vt__purge_all() > 0) err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
     if (err != 0) return err;
@@ -378,10 +379,14 @@ void vt__slices_give(slab_id first, size_t n_slices) {
 
 /* Are n chunks from `first` on in the pool, or can they be, by growing the window? Under the pool lock. */
 static bool has_free_chunks(size_t first, size_t n) {
-    for (size_t i = first; i < first + n && i < vt__window.n_chunks; i++)
+    size_t n_dirty = 0;
+    for (size_t i = first; i < first + n && i < vt__window.n_chunks; i++) {
         if (!get_bit(vt__pool.free_map, i)) return false;
+        n_dirty += !get_bit(vt__pool.clean_map, i);
+    }
+    if (is_over(vt_opt(limit), n - n_dirty)) return false;
     if (first + n <= vt__window.n_chunks) return true;
-    if (first > vt__window.n_chunks || is_over(vt_opt(limit), n)) return false;
+    if (first > vt__window.n_chunks) return false;
     return pool_grow(n, /* align */ 1) && first + n <= vt__window.n_chunks && get_bit(vt__pool.free_map, first);
 }
 
@@ -425,16 +430,18 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
 
 int vt__chunks_open(void) {
     size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
-    vt__pool.free_map = vt__arena_take(map_bytes, VT_OS_PAGE);
-    vt__pool.clean_map = vt__arena_take(map_bytes, VT_OS_PAGE);
-    if (vt__pool.free_map == NULL || vt__pool.clean_map == NULL) return -ENOMEM;
+    void *maps;
+    int err = vt__os_map(vt_round_up(2 * map_bytes, VT_OS_PAGE), &maps);
+    if (err != 0) return err;
+    vt__pool.free_map = maps;
+    vt__pool.clean_map = vt__pool.free_map + map_bytes / sizeof(uint64_t);
     size_t n_nodes = vt_opt(numa_nodes) != 0 ? vt_opt(numa_nodes) : vt__os_n_nodes();
     vt__pool.n_nodes = (unsigned)vt_min(n_nodes, VT_MAX_NODES);
     for (unsigned i = 0; i < VT_MAX_NODES; i++) vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD);
     vt__purge_open();
     size_t first;
     size_t got;
-    int err = vt__window_grow(1, &first, &got);
+    err = vt__window_grow(1, &first, &got);
     if (err != 0) return err;
     vt__pool.n_foreign = first;
     /* The first slice is nobody's, so that a slab id of 0 can mean none. */

@@ -20,13 +20,13 @@ struct vt_pool {
     size_t low_word;     /* no free chunk below this word of free_map */
     unsigned n_nodes;
     /* purge.c */
-    size_t budget_bytes;    /* free memory that may stay resident now: `retain`, or more while the program oscillates */
+    _Atomic size_t budget_bytes; /* free memory that may stay resident now: `retain`, or more while the program oscillates */
     size_t peak_used_bytes; /* recent; decays */
     size_t soft_limit_bytes;
     uint64_t last_purge_ms, last_tick_ms;
     size_t purge_cursor;    /* chunk to look at next */
     size_t purged_bytes, n_purges;
-    size_t regret_bytes;    /* purged of late, and not yet missed */
+    _Atomic size_t regret_bytes; /* purged of late, and not yet missed */
     /* any thread; changed under some lock, read without */
     _Atomic size_t used_slices;  /* in slabs and runs */
     _Atomic size_t dirty_slices; /* free, and perhaps resident */
@@ -48,6 +48,7 @@ void vt__pool_put(size_t chunk);
 void vt__pool_remove(size_t chunk);
 
 void vt__purge_open(void);
+void vt__purge_before_take(size_t n_slices); /* the soft limit */
 void vt__purge_after_take(size_t n_clean_slices);
 void vt__purge_after_give(uint64_t now_ms);
 size_t vt__purge_all(void); /* every free page, now; answers the bytes */

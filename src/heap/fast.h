@@ -31,20 +31,23 @@ VT_INLINE bool mark_free(struct slab *s, size_t k) {
 #endif
 }
 
-/* Which block starts at this offset (below one slice) of a slab? With recip = ceil(2^32 / size), the upper half of
- * offset * recip is offset / size, and the lower half is below recip just when nothing remains; the proof is in
- * docs/decisions/hardening.md. SIZE_MAX: none starts there. */
-VT_INLINE size_t block_number(size_t offset, uint32_t recip) {
-    uint64_t product = (uint64_t)offset * recip;
-    return vt_likely((uint32_t)product < recip) ? product >> 32 : SIZE_MAX;
+/* Which block starts at this offset (below one slice) of a slab? With recip = ceil(2^32 / size), bits 32 and up of
+ * offset * recip are offset / size, and bits 15 to 31 are zero just when nothing remains (the proof is in
+ * docs/decisions/hardening.md). Rotated to the top, a remainder makes the number huge: one compare with the number of
+ * blocks finds both. */
+VT_INLINE size_t block_number(size_t offset, const struct slab *s) {
+    uint64_t x = offset * s->recip >> 15;
+    return x >> 17 | x << 47;
 }
 
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
     struct heap *h = vt__tls.heap;
-    if (vt_unlikely(i >= VT_SMALL_MAX)) return vt__malloc_slow(n_bytes);
+    if (vt_unlikely(i >= VT_SMALL_MAX) || vt_unlikely(VT_HARDEN > 0 && h == NULL)) return vt__malloc_slow(n_bytes);
     i >>= 4;
+    VT_KEEP_IN_RCX(i);
     struct block *b = h->list[i];
+    VT_KEEP_IN_RAX(b);
     uintptr_t d = link_distance(b);
     if (vt_unlikely(link_is_far(d, VT_SLICE))) return vt__malloc_slow(n_bytes); /* last block, empty, or damaged */
     struct block *next = link_follow(b, d);
@@ -67,8 +70,8 @@ VT_INLINE void vt__fast_free(void *p) {
         return;
     }
 #if VT_HARDEN > 0
-    size_t k = block_number(offset & (VT_SLICE - 1), s->recip);
-    if (vt_unlikely(k == SIZE_MAX)) vt__bad_free(p);
+    size_t k = block_number(offset & (VT_SLICE - 1), s);
+    if (vt_unlikely(k >= s->carved)) vt__bad_free(p);
     if (vt_unlikely(mark_free(s, k))) vt__bad_free(p);
 #endif
     struct block *b = p;

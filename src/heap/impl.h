@@ -59,7 +59,8 @@ struct block {
 };
 
 /* Who owns a slice: a heap's address, with bit 0 set for the later slices of a slab; or one of these. A thread's tag
- * is its heap's address, so every other kind of slice leaves free's fast path by the same compare. */
+ * is its heap's address, so every other kind of slice leaves free's fast path by the same compare. (A thread without a heap
+ * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
 enum { VT_OWNER_NONE = 0, VT_OWNER_LARGE = 2, VT_OWNER_INNER = 1 /* bit */ };
 
 enum slab_state { SLAB_FREE, SLAB_CURRENT, SLAB_PARTIAL, SLAB_FULL };
@@ -70,16 +71,15 @@ typedef uint32_t slab_id;
 struct slab {
     /* any thread reads; the owner, or the holder of the heaps lock for a heap without a thread, writes */
     _Atomic uintptr_t owner;
-    uint32_t recip; /* of the block size; copied here so that free finds it in the line it has */
+    uint64_t recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
     /* owner only */
-    uint32_t room;      /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
+    size_t carved;      /* blocks handed out at least once */
     struct block *free; /* freed by the owner, newest first; NULL when none */
-    uint16_t carved;   /* blocks handed out at least once */
+    uint32_t room;      /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
     uint8_t cls;
     uint8_t state;
     uint8_t delta;      /* slices back to the first one */
     bool was_zero;      /* uncarved memory is known to be zero */
-    bool is_moved;      /* LARGE: its pages came by mremap */
     slab_id next, prev; /* the partial or full queue of its bin */
     /* any thread */
     _Atomic slab_id pending_next;  /* the owner's stack of slabs with remote frees */
@@ -142,13 +142,14 @@ struct heap {
 #define vt_racy_read(x) (x)
 #endif
 
-/* A thread's view. Three words, initial-exec: little enough to load by dlopen. */
+/* A thread's view. Four words, initial-exec: little enough to load by dlopen. */
 struct vt_tls {
-    struct heap *heap; /* lists to allocate from; the empty heap until the first malloc */
-    uintptr_t tag;     /* compared with a slab's owner; no owner has VT_NO_TAG */
+    struct heap *heap; /* lists to allocate from; NULL: the slow path. All zero is a valid state: an ifunc resolver may call
+                        * malloc before the loader has set thread-local variables up. */
+    uintptr_t tag;     /* compared with a slab's owner */
     struct heap *real; /* NULL: not attached */
+    bool is_busy;      /* in a slow path: a signal handler that comes here again must not wait for our locks */
 };
-#define VT_NO_TAG (~(uintptr_t)0)
 extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
 
 /* Where the window and its tables are. Written at start, then constant, but for n_slices, which grows. */

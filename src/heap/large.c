@@ -8,18 +8,12 @@
 #include "heap/impl.h"
 #include "os/os.h"
 
+#define MOVES_MAX 256
 #define MOVE_MIN_BYTES MiB(1) /* below this, copying is cheaper than changing page tables */
 
 static size_t slices_for(size_t n_bytes) { return vt_div_up(n_bytes, VT_SLICE); }
 
 size_t vt__large_usable(const struct slab *s) { return (size_t)s->room * VT_OS_PAGE; }
-
-/* Slices of a run go back. Pages that were moved here belong to another place in the system's eyes and would keep
- * their part of the window apart from its neighbours for good, so they are replaced by fresh ones. */
-static void give(struct slab *s, slab_id first, size_t n_slices) {
-    if (s->is_moved) vt__os_refresh((void *)vt__slice_address(first), n_slices << VT_SLICE_SHIFT);
-    vt__slices_give(first, n_slices);
-}
 
 static void set_size(struct slab *s, size_t n_bytes) { s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE); }
 
@@ -31,7 +25,6 @@ static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
-    s->is_moved = false;
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
@@ -56,7 +49,7 @@ void vt__large_free(struct slab *s, void *p) {
     if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE, memory_order_acquire,
                                                  memory_order_relaxed))
         vt__bad_free(p);
-    give(s, vt__slab_id(s), s->run_slices);
+    vt__slices_give(vt__slab_id(s), s->run_slices);
 }
 
 /* A shorter run: what is behind it is given back. */
@@ -66,17 +59,19 @@ static void shrink(struct slab *s, size_t n_bytes) {
     set_size(s, n_bytes);
     if (n_slices == n_before) return;
     s->run_slices = (uint32_t)n_slices;
-    give(s, vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
+    vt__slices_give(vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
 }
 
-/* The pages themselves go to a new place: the time does not depend on what they hold. */
+/* The pages themselves go to a new place: the time does not depend on what they hold. To the system, moved pages are a
+ * mapping apart from their neighbours for good, and a process may have only so many: after a number of moves we copy. */
 static void *move(struct slab *s, void *p, size_t n_bytes) {
+    static _Atomic unsigned n_moves;
     size_t old_bytes = vt__large_usable(s);
-    if (old_bytes < MOVE_MIN_BYTES) return NULL;
+    if (old_bytes < MOVE_MIN_BYTES || atomic_load_explicit(&n_moves, memory_order_relaxed) >= MOVES_MAX) return NULL;
     void *to = vt__large_alloc_growing(n_bytes);
     if (to == NULL) return NULL;
     if (vt__os_move(p, old_bytes, to) == 0)
-        vt__slab(vt__slice_of(to))->is_moved = true;
+        atomic_fetch_add_explicit(&n_moves, 1, memory_order_relaxed);
     else
         __builtin_memcpy(to, p, old_bytes);
     vt__large_free(s, p);

@@ -156,17 +156,21 @@ static void tick(uint64_t now_ms) {
 void vt__purge_after_give(uint64_t now_ms) {
     if (dirty_bytes() <= vt_opt(retain)) return;
     tick(now_ms);
-    size_t budget = vt__pool.budget_bytes;
+    size_t budget = atomic_load_explicit(&vt__pool.budget_bytes, memory_order_relaxed);
     if (dirty_bytes() > budget) purge_to(budget, now_ms, 0);
     /* relaxed: a hint to vt__poll, which runs when no lock is held */
     if (dirty_bytes() > vt_opt(retain)) atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
 }
 
+void vt__purge_before_take(size_t n_slices) {
+    size_t soft = vt__pool.soft_limit_bytes;
+    if (soft == 0 || dirty_bytes() == 0) return;
+    if (used_bytes() + dirty_bytes() + (n_slices << VT_SLICE_SHIFT) > soft) vt__purge_all();
+}
+
 void vt__purge_after_take(size_t n_clean_slices) {
     if (n_clean_slices == 0) return;
-    size_t soft = vt__pool.soft_limit_bytes;
-    if (soft != 0 && used_bytes() + dirty_bytes() > soft) purge_to(0, vt__os_now_ms(), 0);
-    if (vt__pool.regret_bytes == 0) return;
+    if (atomic_load_explicit(&vt__pool.regret_bytes, memory_order_relaxed) == 0) return;
     uint64_t now_ms = vt__os_now_ms();
     vt_lock(&vt__pool.lock);
     size_t missed = vt_min(n_clean_slices << VT_SLICE_SHIFT, vt__pool.regret_bytes);

@@ -113,6 +113,8 @@ static void slab_release(struct slab *s) {
     VT_ASSERT(s->room == 0);
     clear_free_bits(s);
     s->state = SLAB_FREE;
+    s->recip = 0;
+    s->carved = 0;
     for (unsigned i = 0; i < n_slices; i++)
         atomic_store_explicit(&s[i].owner, VT_OWNER_NONE, memory_order_relaxed);
     vt__slices_give(vt__slab_id(s), n_slices);
@@ -131,7 +133,7 @@ static struct block *take_freed(struct slab *s) {
     struct block *list = s->free;
     if (list == NULL) return NULL;
     s->free = NULL;
-    s->room = s->carved + 1u; /* s is the current slab */
+    s->room = (uint32_t)s->carved + 1; /* s is the current slab */
     clear_free_bits(s);
     return list;
 }
@@ -146,7 +148,7 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
         at->link = link_encode(b, at);
         b = at;
     }
-    s->carved = (uint16_t)(s->carved + n);
+    s->carved += n;
     s->room += n;
     return b;
 }
@@ -174,7 +176,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
     struct bin *bin = &h->bin[s->cls];
     bool hot = is_hot(h, bin);
-    uint32_t n_freed = s->carved + 1u - s->room;
+    uint32_t n_freed = (uint32_t)s->carved + 1 - s->room;
     struct block *list = take_freed(s);
     uint32_t want = 0;
     if (list == NULL)
@@ -294,7 +296,7 @@ void vt__slab_attend(struct slab *s) {
     struct heap *h = owner_of(s);
     if (s->state == SLAB_FULL) {
         vt__queue_remove(h, s);
-        s->room = s->carved - vt__wake_after(s);
+        s->room = (uint32_t)s->carved - vt__wake_after(s);
         partial_append(h, s);
     }
     VT_AUDIT(slab_is_valid(s));

@@ -35,7 +35,7 @@ static void add_cached(struct vt_class_stats *classes) {
 /* One slab: what is carved is resident; blocks out are live or cached. */
 static void add_slab(const struct slab *s, struct vt_class_stats *k) {
     const struct vt_class *cls = &vt__classes[s->cls];
-    uint32_t carved = s->carved;
+    uint32_t carved = (uint32_t)s->carved;
     uint32_t out = s->room;
     if (s->state == SLAB_FULL) out += cls->capacity - vt__wake_after(s);
     if (s->state == SLAB_CURRENT && out > 0) out--;

@@ -15,14 +15,17 @@
 
 #define ADOPT_LOOK 8
 
-/* Before the first malloc, and after the end: every list is empty, and no slab is ours. */
+#if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */
 #define NIL ((struct block *)&vt__nil)
 #define NIL4 NIL, NIL, NIL, NIL
 #define NIL16 NIL4, NIL4, NIL4, NIL4
 static const struct heap empty_heap = {.list = {NIL16, NIL16, NIL16, NIL16}};
-_Static_assert(VT_N_SMALL == 4 * 16, "the empty heap has all its lists");
+#define NO_HEAP ((struct heap *)&empty_heap)
+#else
+#define NO_HEAP NULL
+#endif
 
-__thread struct vt_tls vt__tls = {(struct heap *)&empty_heap, VT_NO_TAG, NULL};
+__thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec"))) = {.heap = NO_HEAP};
 
 struct vt_lock vt__heaps_lock = VT_LOCK_INIT(VT_LOCK_HEAPS);
 
@@ -46,7 +49,7 @@ size_t vt__heaps_count(size_t *n_live) {
 static struct heap *heap_new(void) {
     struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
     if (h == NULL) return NULL;
-    for (unsigned c = 0; c < VT_N_SMALL; c++) h->list[c] = NIL;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) h->list[c] = (struct block *)&vt__nil;
     h->next = heaps.all;
     heaps.all = h;
     heaps.n_heaps++;
@@ -72,7 +75,8 @@ struct heap *vt__heap_attach(void) {
     if (vt__tls.real != NULL) return vt__tls.real; /* the start itself allocated */
     struct heap *h = take_heap();
     if (h == NULL) return NULL;
-    vt__tls = (struct vt_tls){h, (uintptr_t)h, h};
+    vt__tls.heap = vt__tls.real = h;
+    vt__tls.tag = (uintptr_t)h;
     h->is_borrowed = !vt__life_thread_attached();
     return h;
 }
@@ -82,7 +86,9 @@ void vt__heap_detach_thread(void) {
     if (h == NULL) return;
     vt__remote_flush(h);
     vt__heap_drop_empty(h);
-    vt__tls = (struct vt_tls){(struct heap *)&empty_heap, VT_NO_TAG, NULL};
+    vt__tls.heap = NO_HEAP;
+    vt__tls.real = NULL;
+    vt__tls.tag = 0;
     vt_lock(&vt__heaps_lock);
     /* seq_cst: pairs with push_pending in remote.c; what was pushed before is collected here, what comes later is
      * collected by whoever pushed it */

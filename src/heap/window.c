@@ -52,7 +52,6 @@ static int open_tables(size_t window_bytes) {
     void *at = NULL;
     int err = vt__os_reserve(total, GAP_BYTES, &at);
     if (err != 0) return err;
-    vt__os_leave_out_of_core(at, total);
     vt__os_name(at, total, VT_TABLES_NAME);
     char *next = (char *)at + GAP_BYTES;
     vt__map.slabs = (struct slab *)next;
@@ -71,7 +70,6 @@ static int open_reserved(void) {
         vt__os_unmap(at, n_bytes);
         return err;
     }
-    vt__os_leave_out_of_core(at, n_bytes); /* undone for what is made accessible: window_grow */
     vt__os_name(at, n_bytes, VT_HEAP_NAME);
     vt__map.base = (uintptr_t)at;
     vt__window.n_bytes = n_bytes;
@@ -122,7 +120,6 @@ static int map_chunks(size_t n, size_t *first) {
         int err = commit_tables(at + n);
         if (err == 0) err = vt__os_map_at(chunk_address(at), n << VT_CHUNK_SHIFT);
         if (err == 0) {
-            vt__os_name(chunk_address(at), n << VT_CHUNK_SHIFT, VT_HEAP_NAME);
             *first = at;
             return 0;
         }

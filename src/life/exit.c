@@ -1,7 +1,13 @@
 /* exit.c - what is said when the process ends: the statistics, if asked for. Climate: host. */
+#include <stdlib.h>
+
 #include "conf/options.h"
 #include "dump/stats.h"
+#include "life/life.h"
 
-__attribute__((destructor)) static void at_exit(void) {
-    if (vt_opt(stats)) vt__stats_write_fd(2, VT_TEXT_FORMAT);
+static void report(void) { vt__stats_write_fd(2, VT_TEXT_FORMAT); }
+
+/* Registered at the first malloc, so it runs after nearly everything else that runs at exit. */
+void vt__life_watch_exit(void) {
+    if (vt_opt(stats)) atexit(report);
 }

@@ -20,7 +20,6 @@ extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
 static struct {
     _Atomic bool was_warned;
-    _Atomic uintptr_t first_brk;
 } foreign;
 
 static void *next_function(const char *name) {
@@ -28,17 +27,25 @@ static void *next_function(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
 
-/* The size word in front of a libc chunk: bit 1 says it has a mapping of its own. */
+static bool is_mapped(uintptr_t at) {
+    size_t resident;
+    return vt__os_resident_bytes((void *)vt_round_down(at, VT_OS_PAGE), VT_OS_PAGE, &resident) == 0;
+}
+
+/* In front of a chunk of glibc's stands its size; bit 1: it has a mapping of its own; bit 2: it is of a thread's arena, whose
+ * heaps start at multiples of 64 MiB with a pointer to the arena. */
 static bool looks_like_libc(const void *p) {
     uintptr_t at = (uintptr_t)p;
-    uintptr_t brk_end = (uintptr_t)sbrk(0);
-    if (at % 16 != 0) return false;
-    if (at < brk_end && brk_end - at < GiB(64)) return true; /* below the break, above the program: its heap */
-    size_t resident;
-    uintptr_t page = vt_round_down(at - 16, VT_OS_PAGE);
-    if (vt__os_resident_bytes((void *)page, VT_OS_PAGE, &resident) != 0) return false; /* not even mapped */
+    uintptr_t brk_start;
+    if (at % 16 != 0 || !is_mapped(at - 16)) return false;
+    if (vt__os_brk_start(&brk_start) && at > brk_start && at < (uintptr_t)sbrk(0)) return true;
     size_t word = ((const size_t *)p)[-1];
-    return (word & 2) != 0 && (word & ~(size_t)7) % VT_OS_PAGE == 0 && at % VT_OS_PAGE == 16 && word > VT_OS_PAGE;
+    size_t n_bytes = word & ~(size_t)7;
+    if ((word & 7) == 2) return at % VT_OS_PAGE == 16 && n_bytes % VT_OS_PAGE == 0 && n_bytes > 0;
+    uintptr_t heap = vt_round_down(at, MiB(64));
+    if ((word & 4) == 0 || n_bytes < 32 || at + n_bytes > heap + MiB(64) || !is_mapped(heap)) return false;
+    uintptr_t arena = *(const uintptr_t *)heap;
+    return arena % 16 == 0 && is_mapped(arena);
 }
 
 VT_NORETURN static void refuse(const char *call, const void *p) {

@@ -6,7 +6,9 @@
 
 VT_HIDDEN_BEGIN
 
-void vt__life_hooks(void);              /* once, when the heap works: thread ends and forks are told to us */
+bool vt__life_watch_threads(void); /* once, before the heap is used: the end of a thread is told to us */
+void vt__life_watch_forks(void);   /* once, when the heap works */
+void vt__life_watch_exit(void);    /* once, when the heap works */
 void vt__life_purger_forget(void);      /* in the child of a fork */
 
 VT_HIDDEN_END

@@ -22,6 +22,7 @@ static _Atomic int outcome = NOT_YET;
 static int start_locked(void) {
     vt__options_read();
     int err = vt__heap_start();
+    if (err == 0) vt__life_watch_threads();
     /* release: everything the start wrote is visible to a thread that reads READY */
     if (err == 0) atomic_store_explicit(&outcome, READY, memory_order_release);
     return err;
@@ -34,6 +35,9 @@ int vt__life_start(void) {
     bool is_first = atomic_load_explicit(&outcome, memory_order_relaxed) != READY;
     if (is_first) err = start_locked(); /* a failure may pass (a limit was raised): the next malloc tries again */
     vt_unlock(&start_lock);
-    if (is_first && err == 0) vt__life_hooks();
+    if (is_first && err == 0) { /* these may malloc, so the heap must be ready and no lock held */
+        vt__life_watch_forks();
+        vt__life_watch_exit();
+    }
     return err;
 }

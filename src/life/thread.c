@@ -28,7 +28,7 @@ static void thread_ends(void *unused) {
 }
 
 bool vt__life_thread_attached(void) {
-    if (!ends.has_key) return true; /* the first thread, while the key is being made */
+    if (!ends.has_key) return true; /* no key was left: ends go unnoticed, and heaps of ended threads unused */
     if (n_rounds >= ROUNDS_TO_TRUST) return false;
     return pthread_setspecific(ends.key, &ends) == 0;
 }
@@ -40,7 +40,9 @@ static void fork_child(void) {
     vt__life_purger_forget();
 }
 
-void vt__life_hooks(void) {
+bool vt__life_watch_threads(void) {
     ends.has_key = pthread_key_create(&ends.key, thread_ends) == 0;
-    pthread_atfork(vt__heap_fork_prepare, fork_parent, fork_child); /* may malloc: the heap works by now */
+    return ends.has_key;
 }
+
+void vt__life_watch_forks(void) { pthread_atfork(vt__heap_fork_prepare, fork_parent, fork_child); }

@@ -22,7 +22,7 @@ static void *take_locked(size_t n_bytes, size_t align) {
         void *block = NULL;
         size_t block_bytes = vt_round_up(vt_max(n_bytes + align, BLOCK_BYTES), VT_OS_PAGE);
         if (vt__os_map(block_bytes, &block) != 0) return NULL;
-        vt__os_name(block, block_bytes, VT_TABLES_NAME);
+        if (arena.n_taken == 0) vt__os_name(block, block_bytes, VT_TABLES_NAME); /* later a seccomp filter may be in force */
         arena.next = block;
         arena.end = arena.next + block_bytes;
         at = vt_round_up((uintptr_t)block, align);
@@ -39,7 +39,12 @@ void *vt__arena_take(size_t n_bytes, size_t align) {
     return p;
 }
 
-size_t vt__arena_bytes(void) { return arena.n_taken; }
+size_t vt__arena_bytes(void) {
+    vt_lock(&arena.lock);
+    size_t n = arena.n_taken;
+    vt_unlock(&arena.lock);
+    return n;
+}
 
 void vt__arena_fork_prepare(void) { vt_lock(&arena.lock); }
 

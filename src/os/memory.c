@@ -84,20 +84,10 @@ int vt__os_move(void *from, size_t n_bytes, void *to) {
     return 0;
 }
 
-void vt__os_refresh(void *at, size_t n_bytes) {
-    void *got;
-    /* A failure leaves the old pages, which is as good. */
-    if (map(at, n_bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE, &got) == 0) vt__os_name(at, n_bytes, VT_HEAP_NAME);
-}
-
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow) {
     int err = vt__os_forced_failure(VT_CALL_HUGEPAGES);
     if (err != 0) return err;
     return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, allow ? MADV_HUGEPAGE : MADV_NOHUGEPAGE, 0, 0, 0);
-}
-
-void vt__os_leave_out_of_core(void *at, size_t n_bytes) {
-    vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADV_DONTDUMP, 0, 0, 0);
 }
 
 void vt__os_name(void *at, size_t n_bytes, const char *name) {
@@ -106,7 +96,7 @@ void vt__os_name(void *at, size_t n_bytes, const char *name) {
 }
 
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out) {
-    unsigned char in_core[512];
+    unsigned char in_core[512] = {0};
     size_t n_resident = 0;
     for (size_t done = 0; done < n_bytes; done += sizeof(in_core) * VT_OS_PAGE) {
         size_t step = vt_min(n_bytes - done, sizeof(in_core) * VT_OS_PAGE);

@@ -20,9 +20,7 @@ int vt__os_map_at(void *at, size_t n_bytes);                   /* fresh zero pag
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes);                    /* contents dropped, reads as zero */
 int vt__os_move(void *from, size_t n_bytes, void *to);         /* pages change address; from reads as zero */
-void vt__os_refresh(void *at, size_t n_bytes);                 /* fresh zero pages in place of what is there */
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow);
-void vt__os_leave_out_of_core(void *at, size_t n_bytes);
 void vt__os_name(void *at, size_t n_bytes, const char *name);  /* shown in /proc/PID/maps where supported */
 
 /* Threads and time */
@@ -44,11 +42,12 @@ size_t vt__os_cgroup_limit(void);            /* memory.max of our cgroup v2, SIZ
 unsigned vt__os_n_nodes(void);
 bool vt__os_hugepages_are_always(void);
 bool vt__os_is_single_threaded(void);        /* never had a second thread, as far as libc knows */
+bool vt__os_brk_start(uintptr_t *out);       /* where the brk heap begins; false: not to be found out */
 size_t vt__os_read_file(const char *path, char *buf, size_t cap); /* NUL-terminated; 0 if unreadable */
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out);    /* mincore; slow */
 
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
-void vt__os_write(int fd, const char *data, size_t n_bytes);
+int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */
 VT_NORETURN void vt__os_abort(void);
 
 /* Memory for our own tables: zeroed, never given back. NULL when the system has none. */

@@ -6,7 +6,6 @@
  */
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sched.h>
@@ -18,7 +17,9 @@
 #include "base/text.h"
 #include "os/impl.h"
 
-extern char **environ;
+#define FUTEX_WAIT_PRIVATE 128 /* linux/futex.h, which a musl tree lacks */
+#define FUTEX_WAKE_PRIVATE 129
+
 /* glibc: where the kernel put argc, argv and the environment. We may be called before libc set `environ`. */
 extern void *__libc_stack_end __attribute__((weak));
 /* glibc 2.32 and newer. */
@@ -80,7 +81,7 @@ const char *vt__os_getenv(const char *name) {
 }
 
 size_t vt__os_address_limit(void) {
-    struct rlimit l;
+    struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
     if (vt__syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&l, 0, 0) != 0) return SIZE_MAX;
     return l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : l.rlim_cur;
 }
@@ -121,7 +122,7 @@ size_t vt__os_ram_bytes(void) {
         unsigned long totalhigh, freehigh;
         unsigned int mem_unit;
         char spare[64];
-    } info;
+    } info = {0};
     if (vt__syscall(SYS_sysinfo, (long)&info, 0, 0, 0, 0, 0) != 0) return GiB(4);
     return info.totalram * (info.mem_unit != 0 ? info.mem_unit : 1);
 }
@@ -158,18 +159,32 @@ bool vt__os_hugepages_are_always(void) {
     return vt__str_starts(text, "[always]");
 }
 
+/* The 47th field of /proc/self/stat, counted from behind the program's name, which may hold anything. */
+bool vt__os_brk_start(uintptr_t *out) {
+    char text[1024];
+    size_t len = vt__os_read_file("/proc/self/stat", text, sizeof(text));
+    while (len > 0 && text[len - 1] != ')') len--;
+    const char *s = text + len;
+    for (unsigned field = 2; len > 0 && field < 47; field++) {
+        while (*s != '\0' && *s != ' ') s++;
+        while (*s == ' ') s++;
+    }
+    if (len == 0 || *s == '\0') return false;
+    *out = number_in(s);
+    return *out != 0;
+}
+
 bool vt__os_is_single_threaded(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
 
-void vt__os_write(int fd, const char *data, size_t n_bytes) {
+int vt__os_write(int fd, const char *data, size_t n_bytes) {
     while (n_bytes > 0) {
         long n = vt__syscall(SYS_write, fd, (long)data, (long)n_bytes, 0, 0, 0);
         if (n == -EINTR) continue;
-        if (n <= 0) return;
+        if (n <= 0) return (int)n;
         data += n;
         n_bytes -= (size_t)n;
     }
+    return 0;
 }
 
-void vt__os_abort(void) {
-    abort();
-}
+void vt__os_abort(void) { abort(); }

@@ -11,12 +11,14 @@ int main(void) {
         return 1;
     }
     if (vt_stats_get(&before) != 0) return 2;
-    char *volatile p = malloc(1 << 20);                          /* volatile: or the compiler leaves it out */
+    char *volatile p = malloc(1 << 20); /* volatile: or the compiler leaves it out */
     if (!p) return 3;
     memset(p, 1, 1 << 20);
     if (vt_stats_get(&after) != 0) return 4;
-    if (after.allocated < before.allocated + (1 << 20)) {        /* somebody else's malloc gave the block */
-        printf("expected %llu bytes or more in use, seen %llu\n", (unsigned long long)before.allocated + (1 << 20),
+    if (after.allocated <
+        before.allocated + (1 << 20)) { /* somebody else's malloc gave the block */
+        printf("expected %llu bytes or more in use, seen %llu\n",
+               (unsigned long long)before.allocated + (1 << 20),
                (unsigned long long)after.allocated);
         return 5;
     }

@@ -17,7 +17,9 @@ static unsigned long long in_use() {
 int main() {
     const unsigned long long before = in_use();
     std::vector<std::string> v;
-    std::thread t([&] { for (int i = 0; i < 2000; i++) v.emplace_back(1000, 'x'); });
+    std::thread t([&] {
+        for (int i = 0; i < 2000; i++) v.emplace_back(1000, 'x');
+    });
     t.join();
     const unsigned long long after = in_use();
     if (after < before + 2000 * 1000) {
@@ -29,8 +31,7 @@ int main() {
         char *volatile p = new char[absurd];
         delete[] p;
         return 2;
-    } catch (const std::bad_alloc &) {
-    }
+    } catch (const std::bad_alloc &) {}
     std::printf("hello from vitrine %s\n", vt_version());
     return std::strcmp(vt_version(), VITRINE_VERSION) == 0 ? 0 : 3;
 }

@@ -2,8 +2,9 @@
  *
  *     late LIBRARY
  *
- * Blocks of glibc that exist already are freed afterwards, by the program's free and by the library's; blocks of
- * the library are freed by the library. Threads come and go on both sides of the dlopen.
+ * Blocks of glibc that exist already are freed afterwards, by the program's free and by the
+ * library's; blocks of the library are freed by the library. Threads come and go on both sides of
+ * the dlopen.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -17,7 +18,7 @@ typedef void *take_fn(size_t);
 typedef void drop_fn(void *);
 typedef void *resize_fn(void *, size_t);
 
-static size_t size_of(int i) { return (size_t)1 << (i % 21); }               /* 1 B to 1 MiB */
+static size_t size_of(int i) { return (size_t)1 << (i % 21); } /* 1 B to 1 MiB */
 
 static void fill_all(unsigned char **p, take_fn *take, int seed) {
     for (int i = 0; i < N; i++) {
@@ -28,7 +29,9 @@ static void fill_all(unsigned char **p, take_fn *take, int seed) {
 }
 static void drop_all(unsigned char **p, drop_fn *drop, int seed, int from, int to) {
     for (int i = from; i < to; i++) {
-        if (p[i][0] != (unsigned char)(seed + i) || p[i][size_of(i) - 1] != (unsigned char)(seed + i)) exit(11);
+        if (p[i][0] != (unsigned char)(seed + i) ||
+            p[i][size_of(i) - 1] != (unsigned char)(seed + i))
+            exit(11);
         drop(p[i]);
     }
 }
@@ -66,9 +69,9 @@ int main(int argc, char **argv) {
     fill_all(theirs, take, 7);
     in_threads(NULL);
     in_threads(take);
-    drop_all(old, free, 1, 0, N / 2);                        /* glibc's, by glibc */
-    drop_all(old, drop, 1, N / 2, N);                        /* glibc's, by the library */
-    for (int i = 0; i < N; i++) {                            /* glibc's, grown by the library */
+    drop_all(old, free, 1, 0, N / 2); /* glibc's, by glibc */
+    drop_all(old, drop, 1, N / 2, N); /* glibc's, by the library */
+    for (int i = 0; i < N; i++) {     /* glibc's, grown by the library */
         unsigned char *p = resize(fresh[i], size_of(i) * 2);
         if (!p || p[0] != (unsigned char)(5 + i) || p[size_of(i) - 1] != p[0]) return 5;
         drop(p);

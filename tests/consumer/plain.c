@@ -11,7 +11,9 @@ int main(void) {
     if (!text || !p || p[50]) return 1;
     free(p);
     free(text);
-    if (version) printf("hello from vitrine %s\n", version());
-    else puts("hello from libc");
+    if (version)
+        printf("hello from vitrine %s\n", version());
+    else
+        puts("hello from libc");
     return 0;
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# run_consumer.sh - installs the built tree somewhere, uses it in every way a user would, moves it, and does so again.
+# run_consumer.sh - installs the built tree somewhere, uses it in every way a user would, moves it,
+# and does so again.
 #
 # The installed files must not remember where they were installed or built.
 . "$(dirname "$0")/../risk/lib.sh"
@@ -7,7 +8,10 @@ need cmake pkg-config readelf
 : "${VT_BUILD:?set VT_BUILD to the build tree}"
 [ -e "$VT_BUILD/cmake_install.cmake" ] || fail "expected a build tree in '$VT_BUILD', saw none"
 
-cmake --install "$VT_BUILD" --prefix "$TMP/prefix" >"$TMP/install" 2>&1 || { tail -5 "$TMP/install"; fail "cmake --install fails"; }
+cmake --install "$VT_BUILD" --prefix "$TMP/prefix" >"$TMP/install" 2>&1 || {
+    tail -5 "$TMP/install"
+    fail "cmake --install fails"
+}
 
 expect() { [ "$2" = "$1" ] || fail "$3: expected '$1', saw '$2'"; }
 run() { timeout -k 10 "$LIMIT" "$@" 2>&1 || printf 'status %d' $?; }
@@ -17,8 +21,9 @@ use() {
     local prefix=$1 pc lib flags version want name
     lib=$(dirname "$(find "$prefix" -name 'libvitrine.so.1' | head -1)")
     pc=$(dirname "$(find "$prefix" -name 'vitrine.pc' | head -1)")
-    [ -e "$prefix/include/vitrine.h" ] && [ -e "$lib/libvitrine.a" ] && [ -e "$lib/libvitrine.so" ] && [ -e "$pc/vitrine.pc" ] ||
-        fail "expected vitrine.h, libvitrine.a, libvitrine.so and vitrine.pc below $prefix, saw: $(cd "$prefix" && find . -type f | tr '\n' ' ')"
+    for name in "$prefix/include/vitrine.h" "$lib/libvitrine.a" "$lib/libvitrine.so" "$pc/vitrine.pc"; do
+        [ -e "$name" ] || fail "expected $name, saw: $(cd "$prefix" && find . -type f | tr '\n' ' ')"
+    done
     version=$(sed -n 's/^#define VITRINE_VERSION "\(.*\)"/\1/p' "$prefix/include/vitrine.h")
     want="hello from vitrine $version"
 
@@ -27,28 +32,38 @@ use() {
     expect "$version" "$(pkg-config --modversion vitrine)" "pkg-config --modversion"
     flags=$(pkg-config --cflags --libs vitrine) || fail "pkg-config does not know vitrine"
     # shellcheck disable=SC2086
-    compile "$TMP/pc_c" hello.c $flags && expect "$want" "$(LD_LIBRARY_PATH=$lib run "$TMP/pc_c")" "C by pkg-config"
+    compile "$TMP/pc_c" hello.c $flags &&
+        expect "$want" "$(LD_LIBRARY_PATH=$lib run "$TMP/pc_c")" "C by pkg-config"
     # shellcheck disable=SC2086
-    compile "$TMP/pc_cpp" hello.cpp $flags && expect "$want" "$(LD_LIBRARY_PATH=$lib run "$TMP/pc_cpp")" "C++ by pkg-config"
-    readelf -dW "$TMP/pc_c" | grep -q 'NEEDED.*libvitrine\.so\.1\]' || fail "expected libvitrine.so.1 among NEEDED of a program linked by pkg-config"
+    compile "$TMP/pc_cpp" hello.cpp $flags &&
+        expect "$want" "$(LD_LIBRARY_PATH=$lib run "$TMP/pc_cpp")" "C++ by pkg-config"
+    readelf -dW "$TMP/pc_c" | grep -q 'NEEDED.*libvitrine\.so\.1\]' ||
+        fail "expected libvitrine.so.1 among NEEDED of a program linked by pkg-config"
     flags=$(pkg-config --static --cflags --libs vitrine)
     # shellcheck disable=SC2086
-    compile "$TMP/pc_static" hello.c -static $flags && expect "$want" "$(run "$TMP/pc_static")" "C by pkg-config --static"
+    compile "$TMP/pc_static" hello.c -static $flags &&
+        expect "$want" "$(run "$TMP/pc_static")" "C by pkg-config --static"
 
     # find_package: the project beside this script
     rm -rf "$TMP/cmake"
     cmake -S "$HERE" -B "$TMP/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
-        -DCMAKE_BUILD_TYPE=Release >"$TMP/log" 2>&1 || { tail -15 "$TMP/log"; fail "find_package(vitrine) fails"; }
-    cmake --build "$TMP/cmake" -j 2 >"$TMP/log" 2>&1 || { grep -E -B2 'error|undefined|multiple' "$TMP/log" | head -20; fail "the consumer project does not build"; }
+        -DCMAKE_BUILD_TYPE=Release >"$TMP/log" 2>&1 || {
+            tail -15 "$TMP/log"
+            fail "find_package(vitrine) fails"
+        }
+    cmake --build "$TMP/cmake" -j 2 >"$TMP/log" 2>&1 || {
+        grep -E -B2 'error|undefined|multiple' "$TMP/log" | head -20
+        fail "the consumer project does not build"
+    }
     local n=0
     for program in "$TMP"/cmake/*_c "$TMP"/cmake/*_cpp; do
         name=$(basename "$program")
         expect "$want" "$(run "$program")" "consumer $name"
-        case $name in
-            static_pie_*) readelf -hW "$program" | grep -q 'DYN' || fail "$name: expected a position-independent program" ;;
+        case $name in static_pie_*)
+            readelf -hW "$program" | grep -q 'DYN' || fail "$name: expected a position-independent program" ;;
         esac
-        case $name in
-            static*|gc*|lto*|whole*) ! readelf -lW "$program" | grep -q INTERP || fail "$name: expected a static program, it has an interpreter" ;;
+        case $name in static*|gc*|lto*|whole*)
+            ! readelf -lW "$program" | grep -q INTERP || fail "$name: expected no interpreter, it is not static" ;;
         esac
         n=$((n + 1))
     done

@@ -1,5 +1,6 @@
 #!/bin/bash
-# gcc, g++ and clang: a large C file and a heavy C++ file become the same objects, linked by the same linker.
+# gcc, g++ and clang: a large C file and a heavy C++ file become the same objects, linked by the
+# same linker.
 . "$(dirname "$0")/../risk/lib.sh"
 
 # 150 functions over some structures: some dozen MB of compiler memory.
@@ -51,17 +52,20 @@ for tool in gcc clang; do
     have $tool || { say "part skipped: no $tool"; continue; }
     both $tool big.c -O1
     must $tool ours.o -o program
-    [ "$(./program)" = "$(must ./program)" ] || fail "$tool: the program prints something else under the library"
+    [ "$(./program)" = "$(must ./program)" ] ||
+        fail "$tool: the program prints something else under the library"
 done
 for tool in g++ clang++; do
     have $tool || { say "part skipped: no $tool"; continue; }
     both $tool heavy.cpp -std=c++17 -O1 -ftemplate-depth=1000
     must $tool ours.o -o program
-    [ "$(./program)" = "$(must ./program)" ] || fail "$tool: the program prints something else under the library"
+    [ "$(./program)" = "$(must ./program)" ] ||
+        fail "$tool: the program prints something else under the library"
 done
 # link-time optimisation: the linker and its plug-in allocate in threads of their own
 if have gcc; then
     gcc -O1 -flto=2 big.c -o lto.plain && must gcc -O1 -flto=2 big.c -o lto.ours
-    cmp -s lto.plain lto.ours || [ "$(./lto.plain)" = "$(./lto.ours)" ] || fail "gcc -flto: programs differ"
+    cmp -s lto.plain lto.ours || [ "$(./lto.plain)" = "$(./lto.ours)" ] ||
+        fail "gcc -flto: programs differ"
 fi
 [ $n -gt 0 ] || skip "no compiler found"

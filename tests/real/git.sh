@@ -1,5 +1,6 @@
 #!/bin/bash
-# git: a generated history has the same ids; gc packs with threads, clone, fsck, blame and log agree.
+# git: a generated history has the same ids; gc packs with threads, clone, fsck, blame and log
+# agree.
 . "$(dirname "$0")/../risk/lib.sh"
 need git
 
@@ -29,7 +30,10 @@ git diff HEAD~15 HEAD | cksum
 git verify-pack -v .git/objects/pack/*.idx >/dev/null && git bundle create -q ../"$(basename "$1").bundle" --all
 git grep -c 77 | cksum
 END
-sh "$TMP/history.sh" "$TMP/plain.repo" >"$TMP/plain" 2>"$TMP/plain.err" || { cat "$TMP/plain.err"; fail "git does not work without the library"; }
+sh "$TMP/history.sh" "$TMP/plain.repo" >"$TMP/plain" 2>"$TMP/plain.err" || {
+    cat "$TMP/plain.err"
+    fail "git does not work without the library"
+}
 check_preload git
 must sh "$TMP/history.sh" "$TMP/ours.repo" >"$TMP/seen" 2>"$TMP/err"
 same "$TMP/plain" "$TMP/seen" git

@@ -1,5 +1,6 @@
 #!/bin/bash
-# java: start-up, the compiler and a class that uses threads, direct memory and compression; collectors in turn.
+# java: start-up, the compiler and a class that uses threads, direct memory and compression;
+# collectors in turn.
 . "$(dirname "$0")/../risk/lib.sh"
 need java
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# nginx: two workers serve some hundred requests (files, ranges, gzip, a proxied server, a reload) with the right bytes.
+# nginx: two workers serve some hundred requests (files, ranges, gzip, a proxied server, a reload)
+# with the right bytes.
 . "$(dirname "$0")/../risk/lib.sh"
 PATH=$PATH:/usr/sbin
 need nginx
@@ -22,7 +23,8 @@ events { worker_connections 256; }
 http {
     access_log off;
     default_type text/plain;
-    client_body_temp_path $TMP/t; proxy_temp_path $TMP/t; fastcgi_temp_path $TMP/t; uwsgi_temp_path $TMP/t; scgi_temp_path $TMP/t;
+    client_body_temp_path $TMP/t; proxy_temp_path $TMP/t; fastcgi_temp_path $TMP/t;
+    uwsgi_temp_path $TMP/t; scgi_temp_path $TMP/t;
     gzip on; gzip_min_length 10; gzip_types text/plain;
     server { listen 127.0.0.1:$port; root $TMP/www;
         location /proxy/ { proxy_pass http://unix:$TMP/back:/; }
@@ -73,11 +75,13 @@ for pid in $(children_of $master); do must_be_loaded_in "$pid"; done
 
 "$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers"
 kill -HUP $master                                      # new workers, the old ones end
-await 20 grep -q 'exited with code 0' "$TMP/error.log" || fail "expected the old workers to end well after a reload"
+await 20 grep -q 'exited with code 0' "$TMP/error.log" ||
+    fail "expected the old workers to end well after a reload"
 await 20 has_workers || fail "expected new workers after a reload"
 "$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers after the reload"
 kill -QUIT $master
 wait $master
 status=$?
 [ $status -eq 0 ] || fail "expected nginx to end with status 0, saw $status"
-! grep -E 'exited on signal|\[alert\]|\[emerg\]' "$TMP/error.log" || fail "nginx reports trouble, see above"
+! grep -E 'exited on signal|\[alert\]|\[emerg\]' "$TMP/error.log" ||
+    fail "nginx reports trouble, see above"

@@ -35,7 +35,10 @@ node "$TMP/script.js" >"$TMP/plain" || fail "the script does not run without the
 must node "$TMP/script.js" "$(readlink -f "$VT_SO")" >"$TMP/seen"
 same "$TMP/plain" "$TMP/seen" node
 if have npm; then
-    HOME=$TMP npm --version >"$TMP/plain" 2>/dev/null || { say "part skipped: npm does not run here"; exit 0; }
+    HOME=$TMP npm --version >"$TMP/plain" 2>/dev/null || {
+        say "part skipped: npm does not run here"
+        exit 0
+    }
     HOME=$TMP must npm --version >"$TMP/seen" 2>/dev/null
     same "$TMP/plain" "$TMP/seen" npm
 else

@@ -37,5 +37,6 @@ if perl -Mthreads -e 1 2>/dev/null; then
     seen=$(must perl -Mthreads -e 'my @d = map { "z" x $_ } 1..2000;
         my @t = map { my $n = $_; threads->create(sub { my $s = 0; $s += length for @d; $s * $n }) } 1..6;
         print join(",", map { $_->join } @t), "\n";')
-    [ "$seen" = 2001000,4002000,6003000,8004000,10005000,12006000 ] || fail "perl threads: saw '$seen'"
+    [ "$seen" = 2001000,4002000,6003000,8004000,10005000,12006000 ] ||
+        fail "perl threads: saw '$seen'"
 fi

@@ -1,5 +1,6 @@
 #!/bin/bash
-# python3: the same output, with its own small-object allocator and without it, threads and forked pools included.
+# python3: the same output, with its own small-object allocator and without it, threads and forked
+# pools included.
 . "$(dirname "$0")/../risk/lib.sh"
 PY=/usr/bin/python3
 [ -x "$PY" ] || skip "no $PY"
@@ -69,7 +70,10 @@ done
 if "$PY" -c 'import test.test_list, test.test_dict' 2>/dev/null; then
     cd "$TMP" || exit 1
     PYTHONMALLOC=malloc must "$PY" -m test -q test_list test_dict test_set test_bytes test_json test_thread test_gc \
-        test_zlib test_re >"$TMP/suite" 2>&1 || { tail -20 "$TMP/suite"; fail "python's own tests fail"; }
+        test_zlib test_re >"$TMP/suite" 2>&1 || {
+            tail -20 "$TMP/suite"
+            fail "python's own tests fail"
+        }
     say "python's own tests: $(tail -1 "$TMP/suite")"
 else
     say "part skipped: python's own tests are not installed (libpython3-testsuite)"

@@ -1,9 +1,11 @@
 #!/bin/bash
-# redis: the same data gives the same digest, through fork for a snapshot, a benchmark, a restart from the file.
+# redis: the same data gives the same digest, through fork for a snapshot, a benchmark, a restart
+# from the file.
 . "$(dirname "$0")/../risk/lib.sh"
 need redis-server redis-cli redis-benchmark
 
-# Lists, hashes, sets and strings of every size, made by the server itself, so both runs have the same.
+# Lists, hashes, sets and strings of every size, made by the server itself, so both runs have the
+# same.
 cat >"$TMP/data.lua" <<'END'
 math.randomseed(7)
 for i = 1, 20000 do
@@ -33,7 +35,10 @@ stop() {
     cli shutdown nosave 2>/dev/null
     wait $server
     local status=$?
-    [ $status -eq 0 ] || { tail -5 "$TMP/log"; fail "expected redis-server to end with status 0, saw $status"; }
+    [ $status -eq 0 ] || {
+        tail -5 "$TMP/log"
+        fail "expected redis-server to end with status 0, saw $status"
+    }
 }
 digest() { cli debug digest; }
 saved() { cli info persistence | tr -d '\r' | grep -q '^rdb_bgsave_in_progress:0'; }
@@ -54,15 +59,18 @@ ours=$(digest)
 cli bgsave >/dev/null
 redis-benchmark -s "$TMP/socket" -n 20000 -c 20 -P 4 -q -r 5000 -d 200 -t set,get,lpush,lpop,sadd,hset,zadd,mset \
     >"$TMP/bench" 2>&1 || { tail -5 "$TMP/bench"; fail "redis-benchmark failed"; }
-[ "$(tr '\r' '\n' <"$TMP/bench" | grep -c 'requests per second')" -ge 8 ] || fail "expected 8 figures of redis-benchmark, saw $(tail -3 "$TMP/bench")"
+[ "$(tr '\r' '\n' <"$TMP/bench" | grep -c 'requests per second')" -ge 8 ] ||
+    fail "expected 8 figures of redis-benchmark, saw $(tail -3 "$TMP/bench")"
 await 60 saved || fail "expected the background save to end"
-cli info persistence | tr -d '\r' | grep -q '^rdb_last_bgsave_status:ok' || fail "expected a good background save"
+cli info persistence | tr -d '\r' | grep -q '^rdb_last_bgsave_status:ok' ||
+    fail "expected a good background save"
 [ "$(cli save)" = OK ] || fail "expected SAVE to say OK"
 before=$(digest)
 cli memory purge >/dev/null
 [ "$(cli ping)" = PONG ] || fail "expected PONG after MEMORY PURGE"
 stop
-grep -qiE 'crash|stack trace|corrupt' "$TMP/log" && fail "redis reports trouble: $(grep -iE 'crash|corrupt' "$TMP/log" | head -1)"
+grep -qiE 'crash|stack trace|corrupt' "$TMP/log" &&
+    fail "redis reports trouble: $(grep -iE 'crash|corrupt' "$TMP/log" | head -1)"
 
 start "$VT_SO"                                         # loads dump.rdb
 after=$(digest)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# sqlite3: a table of 60,000 rows, indexes, joins, full-text search where built in, vacuum, integrity check.
+# sqlite3: a table of 60,000 rows, indexes, joins, full-text search where built in, vacuum,
+# integrity check.
 . "$(dirname "$0")/../risk/lib.sh"
 need sqlite3
 
@@ -18,7 +19,8 @@ select json_array_length(json_group_array(a)) from t;
 vacuum;
 pragma integrity_check;
 END
-sqlite3 "$TMP/plain.db" <"$TMP/work.sql" >"$TMP/plain" 2>&1 || fail "sqlite3 does not run without the library: $(tail -1 "$TMP/plain")"
+sqlite3 "$TMP/plain.db" <"$TMP/work.sql" >"$TMP/plain" 2>&1 ||
+    fail "sqlite3 does not run without the library: $(tail -1 "$TMP/plain")"
 must sqlite3 "$TMP/ours.db" <"$TMP/work.sql" >"$TMP/seen" 2>&1
 same "$TMP/plain" "$TMP/seen" "sqlite3, file"
 grep -q '^ok$' "$TMP/seen" || fail "expected the integrity check to say ok"

@@ -1,4 +1,5 @@
-# lib.sh - what the test scripts of tests/risk, tests/real and tests/consumer share. Sourced, never run.
+# lib.sh - what the test scripts of tests/risk, tests/real and tests/consumer share. Sourced, never
+# run.
 #
 # Gives a temporary directory $TMP (removed at the end together with every process named to `own`),
 # compile helpers, `preload`, and the three ways to end: falling off the end, `skip`, `fail`.
@@ -63,14 +64,15 @@ binary_of() {
     readlink -f "$file"
 }
 
-# check_preload CMD [LIB]: the loader accepts the library for this program; a silent refusal would make
-# every other check vacuous.
+# check_preload CMD [LIB]: the loader accepts the library for this program; a silent refusal would
+# make every other check vacuous.
 CHECKED=" "
 check_preload() {
     local file lib=${2:-$VT_SO} seen
     file=$(binary_of "$1") || fail "no such program: $1"
     case $CHECKED in *" $file:$lib "*) return 0 ;; esac
-    seen=$(env -u VITRINE_FAIL_ALWAYS LD_PRELOAD="$lib" ldd "$file" 2>&1) || fail "ldd $file under LD_PRELOAD=$lib: $seen"
+    seen=$(env -u VITRINE_FAIL_ALWAYS -u VITRINE_FAIL_NTH LD_PRELOAD="$lib" ldd "$file" 2>&1) ||
+        fail "ldd $file under LD_PRELOAD=$lib: $seen"
     case $seen in
         *"cannot be preloaded"*|*"ERROR: ld.so"*) fail "the loader refuses $lib: $seen" ;;
         *"$lib"*) ;;
@@ -79,13 +81,15 @@ check_preload() {
     CHECKED="$CHECKED$file:$lib "
 }
 
-# preload CMD [ARG...]: run under the library, at most $LIMIT seconds; answers CMD's status, 124 for a hang.
+# preload CMD [ARG...]: run under the library, at most $LIMIT seconds; answers CMD's status, 124 for
+# a hang.
 preload() {
     check_preload "$1"
     timeout -k 10 "$LIMIT" env LD_PRELOAD="$VT_SO" "$@"
 }
 
-# must CMD [ARG...]: as preload, but everything except status 0 ends the test with a word on how it died.
+# must CMD [ARG...]: as preload, but everything except status 0 ends the test with a word on how it
+# died.
 must() {
     preload "$@"
     died $? "$*"
@@ -113,7 +117,8 @@ loaded_in() {
     grep -qF "$(readlink -f "$VT_SO")" "/proc/$1/maps" 2>/dev/null
 }
 must_be_loaded_in() {
-    loaded_in "$1" || fail "expected $SO_NAME in /proc/$1/maps ($(cat "/proc/$1/comm" 2>/dev/null)), not there"
+    loaded_in "$1" ||
+        fail "expected $SO_NAME in /proc/$1/maps ($(cat "/proc/$1/comm" 2>/dev/null)), not there"
 }
 
 # children_of PID: their pids, from /proc (pgrep is not everywhere).
@@ -124,7 +129,8 @@ children_of() {
     done
 }
 
-# await SECONDS CMD...: poll until CMD succeeds. A bound for what should be quick, never a measurement.
+# await SECONDS CMD...: poll until CMD succeeds. A bound for what should be quick, never a
+# measurement.
 await() {
     local left=$(( $1 * 20 )); shift
     while ! "$@" >/dev/null 2>&1; do
@@ -144,7 +150,8 @@ as_nobody() {
 # public_copy: the library where every user can read it; build trees often lie below a private home.
 public_copy() {
     chmod 755 "$TMP"
-    mkdir -p "$TMP/public" && cp "$(readlink -f "$VT_SO")" "$TMP/public/$SO_NAME" || fail "cannot copy $VT_SO"
+    mkdir -p "$TMP/public" && cp "$(readlink -f "$VT_SO")" "$TMP/public/$SO_NAME" ||
+        fail "cannot copy $VT_SO"
     chmod 755 "$TMP/public" "$TMP/public/$SO_NAME"
     VT_SO=$TMP/public/$SO_NAME
 }

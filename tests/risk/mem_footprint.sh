@@ -1,5 +1,6 @@
 #!/bin/bash
-# A trivial program weighs at most glibc's + 0.5 MiB, a hundred idle threads at most glibc's + 4 MiB.
+# A trivial program weighs at most glibc's + 0.5 MiB, a hundred idle threads at most glibc's + 4
+# MiB.
 . "$(dirname "$0")/lib.sh"
 
 compile "$TMP/footprint" mem_footprint.c
@@ -11,7 +12,8 @@ while read -r what allowed; do
     ours=$(least preload "$TMP/footprint" "$what")
     [ "${ours:-0}" -gt 0 ] || fail "$what: expected a figure, saw '$ours'"
     say "$what: glibc $glibc KiB, ours $ours KiB"
-    [ "$ours" -le $((glibc + allowed)) ] || fail "$what: expected at most $glibc + $allowed KiB, saw $ours KiB"
+    [ "$ours" -le $((glibc + allowed)) ] ||
+        fail "$what: expected at most $glibc + $allowed KiB, saw $ours KiB"
 done <<END
 trivial 512
 threads 4096

@@ -1,9 +1,11 @@
-/* mem_idle_giveback.c - frees most of what it has and then does nothing; the memory must go back by itself.
+/* mem_idle_giveback.c - frees most of what it has and then does nothing; the memory must go back by
+ * itself.
  *
  *     mem_idle_giveback single|threads|remote
  *
- * 512 MiB of 128-byte blocks, the first 90 % are freed, then one second of sleep without a call to the allocator.
- * RSS may be 1.2 times what is kept. `threads`: the program has idle threads; `remote`: another thread frees.
+ * 512 MiB of 128-byte blocks, the first 90 % are freed, then one second of sleep without a call to
+ * the allocator. RSS may be 1.2 times what is kept. `threads`: the program has idle threads;
+ * `remote`: another thread frees.
  */
 #include "risk.h"
 
@@ -46,12 +48,13 @@ int main(int argc, char **argv) {
     } else {
         free_most(NULL);
     }
-    munmap(block, table_bytes);                       /* ours, not the allocator's */
+    munmap(block, table_bytes); /* ours, not the allocator's */
     long at_once = rss_kib();
     struct timespec left = {1, 0};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
     long after = rss_kib(), kept = (long)(n_blocks - n_blocks / 10 * 9) * BLOCK / 1024;
-    check_say("%s: full %ld MiB, freed %ld MiB, after 1 s %ld KiB; kept %ld KiB", mode, full >> 10, at_once >> 10, after, kept);
+    check_say("%s: full %ld MiB, freed %ld MiB, after 1 s %ld KiB; kept %ld KiB", mode, full >> 10,
+              at_once >> 10, after, kept);
     CHECK_LE(after, kept * 12 / 10);
     return CHECK_DONE();
 }

@@ -1,9 +1,10 @@
-/* mem_stats_vs_kernel.c - the statistics' sum against what the kernel says is resident, after several workloads.
+/* mem_stats_vs_kernel.c - the statistics' sum against what the kernel says is resident, after
+ * several workloads.
  *
- * The kernel's side is the Rss of the mappings named [anon:vitrine...]. Where the kernel cannot name mappings, it
- * is the growth since the start of main of all anonymous mappings without a name, against the growth of the
- * statistics; the program itself maps nothing meanwhile. All blocks are written to: of pages that were never
- * touched the library cannot know.
+ * The kernel's side is the Rss of the mappings named [anon:vitrine...]. Where the kernel cannot
+ * name mappings, it is the growth since the start of main of all anonymous mappings without a name,
+ * against the growth of the statistics; the program itself maps nothing meanwhile. All blocks are
+ * written to: of pages that were never touched the library cannot know.
  */
 #include "risk.h"
 
@@ -32,7 +33,7 @@ static long kernel_kib(void) {
             line[used] = 0;
             used = 0;
             char *dash = strchr(line, '-');
-            if (dash && dash < line + 17 && strchr(line, ' ') > dash) {            /* a mapping begins */
+            if (dash && dash < line + 17 && strchr(line, ' ') > dash) { /* a mapping begins */
                 const char *name = strpbrk(line, "/[");
                 counts = has_names ? name && strncmp(name, "[anon:vitrine", 13) == 0 : name == NULL;
             } else if (counts && strncmp(line, "Rss:", 4) == 0) {
@@ -56,9 +57,10 @@ static void compare(const char *what) {
         seen -= stats_at_start;
         kernel -= kernel_at_start;
     }
-    check_say("%-34s statistics %8ld KiB, kernel %8ld KiB (%+.1f %%)", what, seen, kernel, 100.0 * (double)(seen - kernel) / (double)kernel);
+    check_say("%-34s statistics %8ld KiB, kernel %8ld KiB (%+.1f %%)", what, seen, kernel,
+              100.0 * (double)(seen - kernel) / (double)kernel);
     CHECK_EQ(s.resident, s.allocated + s.cached + s.fragmented + s.retained + s.metadata);
-    CHECK_LE(labs(seen - kernel), kernel / 20 + 256);           /* 5 %, and a page here and there */
+    CHECK_LE(labs(seen - kernel), kernel / 20 + 256); /* 5 %, and a page here and there */
 }
 
 /* ---- workloads; blocks are kept in a table outside the heap */
@@ -91,10 +93,11 @@ int main(void) {
     pthread_t id[4];
     require_preloaded();
     stats_get = (int (*)(struct vt_stats *))dlsym(RTLD_DEFAULT, "vt_stats_get");
-    release_free = (size_t (*)(void))dlsym(RTLD_DEFAULT, "vt_release_free_memory");
+    release_free = (size_t(*)(void))dlsym(RTLD_DEFAULT, "vt_release_free_memory");
     MUST(stats_get && release_free);
-    slot = mmap(NULL, SLOTS * sizeof *slot, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    MUST(slot != MAP_FAILED);                                    /* shared: it has a name and is not counted */
+    slot =
+        mmap(NULL, SLOTS * sizeof *slot, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    MUST(slot != MAP_FAILED); /* shared: it has a name and is not counted */
     memset(slot, 0, SLOTS * sizeof *slot);
     free(malloc(1));
     has_names = 1;
@@ -118,7 +121,8 @@ int main(void) {
     compare("2,000 blocks to 400 KB");
     empty_table(1100000, 1102000, 2);
     compare("every second freed");
-    for (uintptr_t i = 0; i < 4; i++) MUST(pthread_create(&id[i], NULL, fill_in_thread, (void *)(1200000 + i * 100000)) == 0);
+    for (uintptr_t i = 0; i < 4; i++)
+        MUST(pthread_create(&id[i], NULL, fill_in_thread, (void *)(1200000 + i * 100000)) == 0);
     for (int i = 0; i < 4; i++) MUST(pthread_join(id[i], NULL) == 0);
     compare("four threads, half of it freed");
     empty_table(0, 1000000, 7);
@@ -136,7 +140,8 @@ int main(void) {
     release_free();
     struct vt_stats s = stats();
     long kernel = kernel_kib();
-    check_say("all freed and released: statistics %ld KiB, kernel %ld KiB", (long)(s.resident >> 10), kernel);
+    check_say("all freed and released: statistics %ld KiB, kernel %ld KiB",
+              (long)(s.resident >> 10), kernel);
     CHECK_LE(kernel, kernel_at_start + 32 * 1024);
     return CHECK_DONE();
 }

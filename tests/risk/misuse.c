@@ -1,11 +1,11 @@
 /* misuse.c - every wrong free a program can make, one per run.
  *
- *     misuse list             prints "NAME WORDS..." for each case; WORDS are what the report must contain
- *     misuse NAME HOW         commits it; HOW says who frees: local, remote (a new thread for each free),
- *                             together (one other thread makes all the frees)
+ *     misuse list         prints "NAME WORDS..." for each case; WORDS must be in the report
+ *     misuse NAME HOW     commits it; HOW says who frees: local, remote (a new thread for each
+ *                         free), together (one other thread makes all the frees)
  *
- * After the mistake the program goes on allocating until the allocator must have seen every freed block, prints
- * "went on" and exits 0. misuse.sh decides what should have happened.
+ * After the mistake the program goes on allocating until the allocator must have seen every freed
+ * block, prints "went on" and exits 0. misuse.sh decides what should have happened.
  */
 #include "risk.h"
 
@@ -77,7 +77,7 @@ static void twice_with_others_between(size_t n) {
     release(p, 12);
     settle(n);
 }
-static void twice_by_two(size_t n) {                 /* once here, once elsewhere */
+static void twice_by_two(size_t n) { /* once here, once elsewhere */
     void *p = block_among_others(n);
     free(p);
     release_one(p);
@@ -122,7 +122,9 @@ static void written_after_free(size_t n, int byte, int forge) {
     release(freed, MANY / 2);
     for (int i = 0; i < MANY; i += 2) {
         memset(pass(p[i]), byte, n);
-        if (forge) memcpy(pass(p[i]), &p[i + 1], sizeof p[i]);   /* the link is now a live neighbour's address */
+        if (forge)
+            memcpy(pass(p[i]), &p[i + 1],
+                   sizeof p[i]); /* the link is now a live neighbour's address */
     }
     settle(n);
 }
@@ -133,7 +135,8 @@ static void sized(size_t n, size_t claimed) {
     settle(n);
 }
 static void sized_c(size_t n, size_t claimed) {
-    void (*sized_free)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+    void (*sized_free)(void *, size_t) =
+        (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
     MUST(sized_free != NULL);
     sized_free(block_among_others(n), claimed);
     settle(n);
@@ -144,9 +147,9 @@ static void sized_c(size_t n, size_t claimed) {
 #define STRANGE "not a pointer from malloc"
 #define DAMAGED "free list corrupted"
 #define SIZED "sized delete"
-/* CASE(name, words, body): one row, one mistake. "WORDS*": only the secure library must catch it, the
- * default one goes on. "WORDS?": must be caught where the owner freed the block itself; while a block freed by
- * another thread is on its way home, the program may also go on. */
+/* CASE(name, words, body): one row, one mistake. "WORDS*": only the secure library must catch it,
+ * the default one goes on. "WORDS?": must be caught where the owner freed the block itself; while a
+ * block freed by another thread is on its way home, the program may also go on. */
 #define CASES(CASE)                                                                                \
     CASE(twice_16, TWICE, twice(16))                                                               \
     CASE(twice_64, TWICE, twice(64))                                                               \
@@ -199,15 +202,19 @@ static void sized_c(size_t n, size_t claimed) {
     CASE(written_ff_64, DAMAGED, written_after_free(64, 0xff, 0))                                  \
     CASE(written_41_1000, DAMAGED, written_after_free(1000, 0x41, 0))                              \
     CASE(written_41_9000, DAMAGED, written_after_free(9000, 0x41, 0))                              \
-    CASE(written_link_64, DAMAGED, written_after_free(64, 0, 1))                                    \
+    CASE(written_link_64, DAMAGED, written_after_free(64, 0, 1))                                   \
     CASE(sized_delete_more, SIZED "*", sized(64, 1000))                                            \
     CASE(sized_delete_large, SIZED "*", sized(MiB(1), MiB(3)))                                     \
     CASE(free_sized_more, SIZED "*", sized_c(100, 5000))
 
-#define AS_FUNCTION(name, words, body) static void do_##name(void) { body; }
+#define AS_FUNCTION(name, words, body)                                                             \
+    static void do_##name(void) { body; }
 #define AS_ROW(name, words, body) {#name, words, do_##name},
 CASES(AS_FUNCTION)
-static const struct { const char *name, *words; void (*commit)(void); } row[] = {CASES(AS_ROW)};
+static const struct {
+    const char *name, *words;
+    void (*commit)(void);
+} row[] = {CASES(AS_ROW)};
 
 int main(int argc, char **argv) {
     size_t n = sizeof row / sizeof *row;

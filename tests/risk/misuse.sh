@@ -1,11 +1,13 @@
 #!/bin/bash
-# Every wrong free: the process ends by SIGABRT with one line that has the stable words. `misuse.sh [secure]`
-# runs the default or the secure library; each mistake is made by the owning thread and by others.
+# Every wrong free: the process ends by SIGABRT with one line that has the stable words. `misuse.sh
+# [secure]` runs the default or the secure library; each mistake is made by the owning thread and by
+# others.
 . "$(dirname "$0")/lib.sh"
 
 library=${1:-default}
 if [ "$library" = secure ]; then
-    [ -e "${VT_SECURE_SO:-}" ] || fail "expected VT_SECURE_SO to name the secure library, saw '${VT_SECURE_SO:-}'"
+    [ -e "${VT_SECURE_SO:-}" ] ||
+        fail "expected VT_SECURE_SO to name the secure library, saw '${VT_SECURE_SO:-}'"
     VT_SO=$VT_SECURE_SO
 fi
 # Twice: addresses of static data lie differently in the two.
@@ -29,7 +31,8 @@ commit() {
     status=$?
     lines=$(wc -l <"$TMP/err")
     if [ $only_secure -eq 1 ] && [ "$library" != secure ]; then
-        [ $status -eq 0 ] || bad "$name $how: expected to go on unharmed, saw status $status: $(head -1 "$TMP/err")"
+        [ $status -eq 0 ] ||
+            bad "$name $how: expected to go on unharmed, saw status $status: $(head -1 "$TMP/err")"
         return
     fi
     if [ $may_go_on -eq 1 ] && [ $status -eq 0 ]; then return; fi

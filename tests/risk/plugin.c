@@ -1,6 +1,8 @@
-/* plugin.c - a library that comes and goes: allocates as it is loaded, hands blocks out, frees as it goes.
+/* plugin.c - a library that comes and goes: allocates as it is loaded, hands blocks out, frees as
+ * it goes.
  *
- * Built twice with another PLUGIN_ID, for rows 5, 6 and 8. The functions keep C linkage and are found by dlsym.
+ * Built twice with another PLUGIN_ID, for rows 5, 6 and 8. The functions keep C linkage and are
+ * found by dlsym.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,5 +40,5 @@ void *plugin_resize(void *p, size_t n);
 int plugin_id(void) { return PLUGIN_ID; }
 void *plugin_take(size_t n) { return malloc(n); }
 void plugin_drop(void *p) { free(p); }
-char *plugin_text(const char *text) { return strdup(text); }      /* libc allocates for us */
+char *plugin_text(const char *text) { return strdup(text); } /* libc allocates for us */
 void *plugin_resize(void *p, size_t n) { return realloc(p, n); }

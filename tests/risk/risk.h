@@ -1,7 +1,7 @@
 /* risk.h - what the programs of tests/risk share: memory figures, a random sequence.
  *
- * Nothing here calls malloc, so a figure does not disturb what it measures. Header only; every program
- * is one file and is run under LD_PRELOAD by a script. Checks come from tests/check.h.
+ * Nothing here calls malloc, so a figure does not disturb what it measures. Header only; every
+ * program is one file and is run under LD_PRELOAD by a script. Checks come from tests/check.h.
  */
 #ifndef VT_TEST_RISK_H
 #define VT_TEST_RISK_H
@@ -43,7 +43,8 @@ static inline long soak(long normal, long long_run) {
     return v && *v == '1' ? long_run : normal;
 }
 
-/* The program is worth nothing when malloc is not the library's: VT_SO names the file it must come from. */
+/* The program is worth nothing when malloc is not the library's: VT_SO names the file it must come
+ * from. */
 static inline void require_preloaded(void) {
     const char *so = getenv("VT_SO");
     char want[PATH_MAX], seen[PATH_MAX];
@@ -63,7 +64,8 @@ static inline uint64_t next_random(uint64_t *state) {
     return x * 0x2545F4914F6CDD1DULL;
 }
 
-/* Reads a whole /proc file piecewise and sums the KiB of every line that starts with `key`. -1: no file. */
+/* Reads a whole /proc file piecewise and sums the KiB of every line that starts with `key`. -1: no
+ * file. */
 static inline long proc_sum_kib(const char *path, const char *key) {
     char buf[4096], line[256];
     size_t used = 0, key_len = strlen(key);
@@ -109,7 +111,8 @@ static inline const char *how_ended(int status) {
     if (WIFEXITED(status))
         snprintf(text, sizeof text, "exit status %d", WEXITSTATUS(status));
     else if (WIFSIGNALED(status))
-        snprintf(text, sizeof text, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(text, sizeof text, "signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         snprintf(text, sizeof text, "wait status %#x", (unsigned)status);
     return text;

@@ -1,7 +1,7 @@
 /* risk_01_audit.c - an LD_AUDIT library that allocates in every callback (as in jemalloc#2472).
  *
- * The auditor lives in its own link namespace with its own libc, and its callbacks run in the middle of
- * the loader's work on the audited program.
+ * The auditor lives in its own link namespace with its own libc, and its callbacks run in the
+ * middle of the loader's work on the audited program.
  */
 #define _GNU_SOURCE 1
 #include <link.h>
@@ -18,14 +18,24 @@ static void churn(void) {
     if (*slot) memset(*slot, 1, 16);
 }
 
-unsigned la_version(unsigned version) { churn(); return version < LAV_CURRENT ? version : LAV_CURRENT; }
+unsigned la_version(unsigned version) {
+    churn();
+    return version < LAV_CURRENT ? version : LAV_CURRENT;
+}
 unsigned la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie) {
     (void)map, (void)lmid, (void)cookie;
     churn();
     return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 }
-unsigned la_objclose(uintptr_t *cookie) { (void)cookie; churn(); return 0; }
-void la_activity(uintptr_t *cookie, unsigned flag) { (void)cookie, (void)flag; churn(); }
+unsigned la_objclose(uintptr_t *cookie) {
+    (void)cookie;
+    churn();
+    return 0;
+}
+void la_activity(uintptr_t *cookie, unsigned flag) {
+    (void)cookie, (void)flag;
+    churn();
+}
 char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     (void)cookie, (void)flag;
     churn();

@@ -1,4 +1,5 @@
-/* risk_01_ctor_lib.c - preloaded before or after the library: allocates as it is loaded, frees as it goes. */
+/* risk_01_ctor_lib.c - preloaded before or after the library: allocates as it is loaded, frees as
+ * it goes. */
 #include <stdlib.h>
 #include <string.h>
 

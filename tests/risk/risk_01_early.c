@@ -1,7 +1,8 @@
 /* risk_01_early.c - allocates before main in every way a program can, then frees it all in main.
  *
- * An ifunc resolver runs while the loader still relocates: thread-local variables have no initial image
- * yet, and it is copied over them later. preinit_array runs before any constructor, also the library's.
+ * An ifunc resolver runs while the loader still relocates: thread-local variables have no initial
+ * image yet, and it is copied over them later. preinit_array runs before any constructor, also the
+ * library's.
  */
 #include "risk.h"
 
@@ -10,7 +11,7 @@ static void *from_ifunc[N], *from_preinit[N], *from_constructor[N];
 
 static void take_all(void **p, unsigned seed) {
     for (unsigned i = 0; i < N; i++) {
-        size_t n = (size_t)1 << (i % 18);                    /* 1 B to 128 KiB */
+        size_t n = (size_t)1 << (i % 18); /* 1 B to 128 KiB */
         p[i] = i % 3 ? malloc(n) : calloc(1, n);
         if (!p[i]) _exit(3);
         fill(p[i], n, seed + i);
@@ -39,13 +40,14 @@ static void preinit(int argc, char **argv, char **env) {
     (void)argc, (void)argv, (void)env;
     take_all(from_preinit, 100);
 }
-__attribute__((section(".preinit_array"), used)) static void (*preinit_entry)(int, char **, char **) = preinit;
+__attribute__((section(".preinit_array"), used)) static void (*preinit_entry)(int, char **,
+                                                                              char **) = preinit;
 
 __attribute__((constructor(101))) static void construct(void) { take_all(from_constructor, 50); }
 
 static void *in_thread(void *arg) {
     (void)arg;
-    drop_all(from_preinit, 100, "preinit_array");            /* a thread that never allocated frees them */
+    drop_all(from_preinit, 100, "preinit_array"); /* a thread that never allocated frees them */
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Row 1: malloc before constructors, from the loader, from ifunc resolvers, beside LD_AUDIT and LD_DEBUG.
+# Row 1: malloc before constructors, from the loader, from ifunc resolvers, beside LD_AUDIT and
+# LD_DEBUG.
 . "$(dirname "$0")/lib.sh"
 
 compile "$TMP/early" risk_01_early.c -ldl

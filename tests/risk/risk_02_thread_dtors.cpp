@@ -1,11 +1,11 @@
 /* risk_02_thread_dtors.cpp - threads whose last acts, in every order, allocate and free.
  *
- * A thread ends in stages: C++ thread_local destructors, then the pthread keys, up to four rounds while
- * they keep being set. The allocator's own key is one of them, so malloc and free also come after it
- * let go of the thread. Some keys here are made in preinit_array, before the allocator can have made its
- * own, some after it. Each thread uses another permutation of the stages.
- * Checked: contents of every block, that all destructors ran, and that memory does not grow with the
- * number of threads (a heap that is attached again after its end must be given up again).
+ * A thread ends in stages: C++ thread_local destructors, then the pthread keys, up to four rounds
+ * while they keep being set. The allocator's own key is one of them, so malloc and free also come
+ * after it let go of the thread. Some keys here are made in preinit_array, before the allocator can
+ * have made its own, some after it. Each thread uses another permutation of the stages. Checked:
+ * contents of every block, that all destructors ran, and that memory does not grow with the number
+ * of threads (a heap that is attached again after its end must be given up again).
  */
 #include "risk.h"
 
@@ -15,11 +15,11 @@ namespace {
 
 enum { N_KEYS = 6, ROUNDS = 3, N_PASSED = 16 };
 
-pthread_key_t keys[N_KEYS];                    /* 0..2 older than the allocator's key, 3..5 younger */
-std::atomic<unsigned char *> passed[N_PASSED];     /* blocks that outlive their thread */
+pthread_key_t keys[N_KEYS]; /* 0..2 older than the allocator's key, 3..5 younger */
+std::atomic<unsigned char *> passed[N_PASSED]; /* blocks that outlive their thread */
 std::atomic<long> n_key_calls, n_object_ends;
 
-struct note {                                  /* what a key holds; the destructor frees it */
+struct note { /* what a key holds; the destructor frees it */
     unsigned key, round, seed;
     unsigned char body[200];
 };
@@ -49,7 +49,7 @@ extern "C" void end_note(void *arg) {
     unsigned key = n->key, round = n->round, seed = n->seed;
     CHECK_EQ(intact(n->body, sizeof n->body, seed), sizeof n->body);
     exchange_block(seed + key);
-    if (seed % 3 == 0) {                       /* every third thread reallocates on its way out */
+    if (seed % 3 == 0) { /* every third thread reallocates on its way out */
         n = static_cast<note *>(realloc(n, 3000));
         if (CHECK_NOT_NULL(n)) CHECK_EQ(intact(n->body, sizeof n->body, seed), sizeof n->body);
     }
@@ -58,7 +58,7 @@ extern "C" void end_note(void *arg) {
     if (round < ROUNDS) set_note(key, round + 1, seed);
 }
 
-struct object {                                /* a C++ thread_local with a destructor */
+struct object { /* a C++ thread_local with a destructor */
     unsigned char *block = nullptr;
     unsigned seed = 0;
     void begin(unsigned s) {
@@ -82,7 +82,7 @@ extern "C" void *live(void *arg) {
     unsigned rest[N_KEYS] = {0, 1, 2, 3, 4, 5};
     void *p = seed % 7 ? malloc(100) : nullptr; /* some threads first allocate in a destructor */
     if (seed % 2) first.begin(seed);
-    for (unsigned n = N_KEYS; n > 0; order /= n, n--) {      /* the order-th permutation of the keys */
+    for (unsigned n = N_KEYS; n > 0; order /= n, n--) { /* the order-th permutation of the keys */
         unsigned at = order % n, key = rest[at];
         rest[at] = rest[n - 1];
         if ((seed >> key) % 5 < 3) set_note(key, seed % (ROUNDS + 1), seed);
@@ -98,25 +98,27 @@ void make_keys(unsigned from, unsigned to) {
 }
 
 void preinit(int, char **, char **) { make_keys(0, 3); }
-__attribute__((section(".preinit_array"), used)) void (*preinit_entry)(int, char **, char **) = preinit;
+__attribute__((section(".preinit_array"), used)) void (*preinit_entry)(int, char **,
+                                                                       char **) = preinit;
 
 void run(unsigned n_threads, unsigned *seed) {
     enum { AT_ONCE = 8 };
     for (unsigned done = 0; done < n_threads; done += AT_ONCE) {
         pthread_t id[AT_ONCE];
         for (pthread_t &t : id)
-            MUST(pthread_create(&t, nullptr, live, reinterpret_cast<void *>(static_cast<uintptr_t>((*seed)++))) == 0);
+            MUST(pthread_create(&t, nullptr, live,
+                                reinterpret_cast<void *>(static_cast<uintptr_t>((*seed)++))) == 0);
         for (pthread_t &t : id) CHECK_EQ(pthread_join(t, nullptr), 0);
     }
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     unsigned n = static_cast<unsigned>(soak(1000, 50000)), seed = 1;
     require_preloaded();
     make_keys(3, N_KEYS);
-    run(n / 4, &seed);                         /* warm-up: everything that grows once has grown */
+    run(n / 4, &seed); /* warm-up: everything that grows once has grown */
     long before = rss_kib();
     run(n, &seed);
     long grown = rss_kib() - before;
@@ -124,6 +126,6 @@ int main() {
               n_key_calls.load(), n_object_ends.load(), before, grown);
     CHECK_TRUE(n_key_calls.load() > (long)n);
     CHECK_TRUE(n_object_ends.load() > (long)n / 2);
-    CHECK_TRUE(grown < 2048);                  /* a lost page per thread would be 4000 KiB and more */
+    CHECK_TRUE(grown < 2048); /* a lost page per thread would be 4000 KiB and more */
     return CHECK_DONE();
 }

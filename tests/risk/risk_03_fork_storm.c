@@ -1,10 +1,10 @@
 /* risk_03_fork_storm.c - fork while eight threads allocate, in every way to make a process.
  *
  * The child of fork has one thread; a lock that another thread held at that moment stays locked for
- * ever unless the allocator took it first. Children here allocate 1 MB in small pieces, free what they
- * inherited, start threads, fork again. atfork handlers of the program, registered before and after
- * the allocator's own, allocate too, and one of them forks.
- * A child that hangs is ended by its own alarm and counted as a failure.
+ * ever unless the allocator took it first. Children here allocate 1 MB in small pieces, free what
+ * they inherited, start threads, fork again. atfork handlers of the program, registered before and
+ * after the allocator's own, allocate too, and one of them forks. A child that hangs is ended by
+ * its own alarm and counted as a failure.
  */
 #include "risk.h"
 
@@ -76,7 +76,7 @@ static void be_child(long turn) {
             if (pthread_create(&id[i], NULL, child_thread, (void *)(turn + i + 1))) _exit(5);
         for (int i = 0; i < 2; i++) pthread_join(id[i], NULL);
     }
-    if (turn % 8 == 1) {                                        /* a grandchild */
+    if (turn % 8 == 1) { /* a grandchild */
         int status = -1;
         pid_t pid = fork();
         if (pid == 0) {
@@ -108,7 +108,7 @@ static void touch(void) {
 }
 static void fork_in_handler(void) {
     touch();
-    if (atomic_exchange(&in_nested_fork, 1)) return;            /* the inner fork runs the handlers as well */
+    if (atomic_exchange(&in_nested_fork, 1)) return; /* the inner fork runs the handlers as well */
     pid_t pid = fork();
     if (pid == 0) {
         alarm(CHILD_SECONDS);
@@ -122,8 +122,8 @@ static void early_handlers(int argc, char **argv, char **env) {
     (void)argc, (void)argv, (void)env;
     pthread_atfork(touch, touch, touch);
 }
-__attribute__((section(".preinit_array"), used)) static void (*early_entry)(int, char **, char **) =
-    early_handlers;
+__attribute__((section(".preinit_array"),
+               used)) static void (*early_entry)(int, char **, char **) = early_handlers;
 
 /* ---- other ways to make a process */
 static void by_vfork(void) {
@@ -150,7 +150,7 @@ static void by_daemon(void) {
     MUST(pipe(fd) == 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (daemon(1, 1)) _exit(7);                             /* forks; the middle process ends with 0 */
+        if (daemon(1, 1)) _exit(7); /* forks; the middle process ends with 0 */
         alarm(CHILD_SECONDS);
         churn(3, MiB(1));
         if (write(fd[1], "k", 1) != 1) _exit(8);
@@ -158,7 +158,7 @@ static void by_daemon(void) {
     }
     close(fd[1]);
     reap(pid, "daemon");
-    CHECK_EQ(read(fd[0], &seen, 1), 1);                         /* 0: the daemon died before its word */
+    CHECK_EQ(read(fd[0], &seen, 1), 1); /* 0: the daemon died before its word */
     CHECK_EQ(seen, 'k');
     close(fd[0]);
 }
@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
     MUST(pthread_atfork(touch, fork_in_handler, touch) == 0);
     for (long i = 0; i < N_WORKERS; i++) MUST(pthread_create(&id[i], NULL, worker, (void *)i) == 0);
     MUST(pthread_create(&forker, NULL, forking_thread, (void *)1000L) == 0);
-    forking_thread((void *)0L);                                 /* two threads fork at the same time */
+    forking_thread((void *)0L); /* two threads fork at the same time */
     CHECK_EQ(pthread_join(forker, NULL), 0);
     for (int i = 0; i < soak(5, 50); i++) {
         by_vfork();

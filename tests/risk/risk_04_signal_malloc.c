@@ -1,10 +1,11 @@
 /* risk_04_signal_malloc.c - a signal handler that allocates, which POSIX forbids and programs do.
  *
- * No malloc is safe here: a handler that comes between two instructions of malloc can be given the block
- * that malloc is about to return. What we promise is less: never a deadlock, never a crash inside the
- * allocator. So a child allocates while a timer signals it every few microseconds; the handler allocates
- * and frees. The parent watches that the counts go up. A block given out twice is counted,
- * as is a child that the allocator stopped with its message; a hang or another signal is a failure.
+ * No malloc is safe here: a handler that comes between two instructions of malloc can be given the
+ * block that malloc is about to return. What we promise is less: never a deadlock, never a crash
+ * inside the allocator. So a child allocates while a timer signals it every few microseconds; the
+ * handler allocates and frees. The parent watches that the counts go up. A block given out twice is
+ * counted, as is a child that the allocator stopped with its message; a hang or another signal is a
+ * failure.
  */
 #include "risk.h"
 
@@ -13,7 +14,7 @@
 
 enum { LIVE = 64, HELD = 8, STALL_SECONDS = 20 };
 
-struct shared {                        /* survives the child */
+struct shared { /* survives the child */
     atomic_long n_signals, n_blocks, n_twice;
 };
 static struct shared *count;
@@ -21,7 +22,7 @@ static timer_t timer;
 static long goal;
 
 struct block {
-    uint64_t stamp;                    /* differs for every block ever given */
+    uint64_t stamp; /* differs for every block ever given */
     char rest[];
 };
 
@@ -37,7 +38,7 @@ struct slot {
 
 static void replace(struct slot *s, uint64_t *rng) {
     if (s->block && s->block->stamp != s->stamp) {
-        atomic_fetch_add(&count->n_twice, 1);                  /* someone else was given it too; theirs to free */
+        atomic_fetch_add(&count->n_twice, 1); /* someone else was given it too; theirs to free */
         s->block = NULL;
     }
     if (s->block) s->block->stamp = 0;
@@ -46,8 +47,8 @@ static void replace(struct slot *s, uint64_t *rng) {
     if (s->block) s->stamp = stamp(s->block);
 }
 
-/* One shot, armed again by each handler: the next signal comes 2 to 10 us after the last was handled, at
- * a random instruction, and the child gets on however slow the handler is. */
+/* One shot, armed again by each handler: the next signal comes 2 to 10 us after the last was
+ * handled, at a random instruction, and the child gets on however slow the handler is. */
 static void arm(uint64_t *rng) {
     struct itimerspec when = {.it_value = {0, 2000 + (long)(next_random(rng) % 8000)}};
     timer_settime(timer, 0, &when, NULL);
@@ -116,12 +117,14 @@ int main(void) {
             continue;
         }
         CHECK_EQ(status, 0);
-        check_say("a child ended by %s after %ld signals", how_ended(status), atomic_load(&count->n_signals));
+        check_say("a child ended by %s after %ld signals", how_ended(status),
+                  atomic_load(&count->n_signals));
         break;
     }
-    check_say("%ld signals, %ld blocks, %ld given twice, %ld children stopped by the allocator's message",
-              atomic_load(&count->n_signals), atomic_load(&count->n_blocks), atomic_load(&count->n_twice),
-              n_stopped);
+    check_say(
+        "%ld signals, %ld blocks, %ld given twice, %ld children stopped by the allocator's message",
+        atomic_load(&count->n_signals), atomic_load(&count->n_blocks), atomic_load(&count->n_twice),
+        n_stopped);
     CHECK_GE(count->n_signals, goal);
     return CHECK_DONE();
 }

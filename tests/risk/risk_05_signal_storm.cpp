@@ -1,11 +1,12 @@
-/* risk_05_signal_storm.cpp - profiling signals at 4 kHz and more, while the program is in all the wrong places.
+/* risk_05_signal_storm.cpp - profiling signals at 4 kHz and more, while the program is in all the
+ * wrong places.
  *
  *     risk_05_signal_storm PLUGIN.so
  *
- * Each thread has its own timer as a CPU profiler would set it, and one thread fires tgkill on top. The
- * threads allocate, load and unload a library, throw exceptions, fork. The handler itself does nothing
- * that is not allowed in one. What may go wrong is ours: a system call that a signal cuts short, a lock
- * spun on by the wrong side, the unwinder meeting a frame of the allocator.
+ * Each thread has its own timer as a CPU profiler would set it, and one thread fires tgkill on top.
+ * The threads allocate, load and unload a library, throw exceptions, fork. The handler itself does
+ * nothing that is not allowed in one. What may go wrong is ours: a system call that a signal cuts
+ * short, a lock spun on by the wrong side, the unwinder meeting a frame of the allocator.
  */
 #include "risk.h"
 
@@ -25,7 +26,7 @@ pid_t tids[N_THREADS];
 
 extern "C" void on_signal(int) {
     int saved = errno;
-    volatile char frame[512];                       /* as deep as an unwinder's state */
+    volatile char frame[512]; /* as deep as an unwinder's state */
     for (size_t i = 0; i < sizeof frame; i += 64) frame[i] = 1;
     n_signals.fetch_add(1, std::memory_order_relaxed);
     errno = saved;
@@ -48,7 +49,8 @@ void allocate(uint64_t *rng) {
     for (int i = 0; i < 200; i++) {
         uint64_t r = next_random(rng);
         kept.emplace_back(8 + (r >> 8) % (r % 32 ? 700 : 300000), static_cast<unsigned char>(r));
-        if (kept.back().front() != static_cast<unsigned char>(r)) CHECK_EQ(kept.back().front(), (unsigned char)r);
+        if (kept.back().front() != static_cast<unsigned char>(r))
+            CHECK_EQ(kept.back().front(), (unsigned char)r);
     }
 }
 
@@ -85,7 +87,8 @@ void fork_child(uint64_t *rng) {
         allocate(rng);
         _exit(0);
     }
-    if (pid < 0 && errno == EAGAIN) return;         /* the kernel gave up on a fork that was cut short too often */
+    if (pid < 0 && errno == EAGAIN)
+        return; /* the kernel gave up on a fork that was cut short too often */
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
     if (!CHECK_EQ(status, 0)) check_say("child of fork: %s", how_ended(status));
     n_forked++;
@@ -117,7 +120,7 @@ extern "C" void *shoot(void *) {
     return nullptr;
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char **argv) {
     pthread_t id[N_THREADS], shooter;
@@ -128,12 +131,13 @@ int main(int argc, char **argv) {
     act.sa_handler = on_signal;
     act.sa_flags = SA_RESTART;
     MUST(sigaction(SIGPROF, &act, nullptr) == 0);
-    for (long i = 0; i < N_THREADS; i++) MUST(pthread_create(&id[i], nullptr, work, reinterpret_cast<void *>(i)) == 0);
+    for (long i = 0; i < N_THREADS; i++)
+        MUST(pthread_create(&id[i], nullptr, work, reinterpret_cast<void *>(i)) == 0);
     MUST(pthread_create(&shooter, nullptr, shoot, nullptr) == 0);
     for (pthread_t t : id) CHECK_EQ(pthread_join(t, nullptr), 0);
     CHECK_EQ(pthread_join(shooter, nullptr), 0);
-    check_say("%ld signals, %ld exceptions, %ld loads, %ld forks", n_signals.load(), n_thrown.load(),
-              n_loaded.load(), n_forked.load());
+    check_say("%ld signals, %ld exceptions, %ld loads, %ld forks", n_signals.load(),
+              n_thrown.load(), n_loaded.load(), n_forked.load());
     CHECK_TRUE(n_signals.load() > 1000);
     CHECK_TRUE(n_loaded.load() == N_THREADS * soak(60, 3000));
     CHECK_TRUE(n_forked.load() > 0);

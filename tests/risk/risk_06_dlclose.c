@@ -2,8 +2,8 @@
  *
  *     risk_06_dlclose PLUGIN1.so PLUGIN2.so
  *
- * The two land at the same address in turn, so anything the allocator remembers by code address would
- * speak of the wrong library. Blocks outlive the library that took them.
+ * The two land at the same address in turn, so anything the allocator remembers by code address
+ * would speak of the wrong library. Blocks outlive the library that took them.
  */
 #include "risk.h"
 
@@ -30,7 +30,10 @@ static void *worker(void *arg) {
 int main(int argc, char **argv) {
     long turns = soak(600, 30000), n_same = 0;
     uintptr_t last = 0;
-    struct { unsigned char *p; size_t n; } kept[KEPT] = {{NULL, 0}};
+    struct {
+        unsigned char *p;
+        size_t n;
+    } kept[KEPT] = {{NULL, 0}};
     pthread_t id[N_WORKERS];
     require_preloaded();
     MUST(argc == 3);
@@ -47,14 +50,15 @@ int main(int argc, char **argv) {
         n_same += map->l_addr == last;
         last = map->l_addr;
         size_t slot = (size_t)turn % KEPT;
-        if (kept[slot].p) CHECK_EQ(intact(kept[slot].p, kept[slot].n, (unsigned)slot), kept[slot].n);
-        drop(kept[slot].p);                                    /* taken by a library that is gone */
+        if (kept[slot].p)
+            CHECK_EQ(intact(kept[slot].p, kept[slot].n, (unsigned)slot), kept[slot].n);
+        drop(kept[slot].p); /* taken by a library that is gone */
         kept[slot].n = 1 + (size_t)(turn * 997) % 30000;
         kept[slot].p = take(kept[slot].n);
         MUST(kept[slot].p != NULL);
         fill(kept[slot].p, kept[slot].n, (unsigned)slot);
         MUST(dlclose(lib) == 0);
-        if (turn == 0) MUST(dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD) == NULL);   /* it does go away */
+        if (turn == 0) MUST(dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD) == NULL); /* it does go away */
     }
     for (size_t i = 0; i < KEPT; i++) free(kept[i].p);
     atomic_store(&stop, 1);

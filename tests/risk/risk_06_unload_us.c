@@ -1,7 +1,7 @@
 /* risk_06_unload_us.c - the allocator itself is closed by dlclose and must stay.
  *
- * Run without LD_PRELOAD. A thread used it, so its pthread key has a destructor in the library; when that
- * thread ends after dlclose, the code must still be there. So must the blocks.
+ * Run without LD_PRELOAD. A thread used it, so its pthread key has a destructor in the library;
+ * when that thread ends after dlclose, the code must still be there. So must the blocks.
  */
 #include "risk.h"
 
@@ -17,11 +17,11 @@ static void *user(void *arg) {
     struct hands *h = arg;
     void *p = h->take(100), *q = h->take(70000);
     pthread_barrier_wait(&h->used);
-    pthread_barrier_wait(&h->closed);          /* the library was closed meanwhile */
+    pthread_barrier_wait(&h->closed); /* the library was closed meanwhile */
     h->drop(p);
     h->drop(q);
     h->drop(h->take(33));
-    return NULL;                               /* the allocator's destructor runs now */
+    return NULL; /* the allocator's destructor runs now */
 }
 
 int main(void) {
@@ -30,9 +30,11 @@ int main(void) {
     void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
     if (!lib) check_say("dlopen: %s", dlerror());
     MUST(lib != NULL);
-    struct hands h = {.take = (malloc_fn *)dlsym(lib, "malloc"), .drop = (free_fn *)dlsym(lib, "free")};
+    struct hands h = {.take = (malloc_fn *)dlsym(lib, "malloc"),
+                      .drop = (free_fn *)dlsym(lib, "free")};
     MUST(h.take != NULL && h.drop != NULL && h.take != malloc);
-    MUST(pthread_barrier_init(&h.used, NULL, 2) == 0 && pthread_barrier_init(&h.closed, NULL, 2) == 0);
+    MUST(pthread_barrier_init(&h.used, NULL, 2) == 0 &&
+         pthread_barrier_init(&h.closed, NULL, 2) == 0);
     unsigned char *block = h.take(1000);
     MUST(block != NULL);
     fill(block, 1000, 5);
@@ -40,7 +42,7 @@ int main(void) {
     pthread_barrier_wait(&h.used);
     CHECK_EQ(dlclose(lib), 0);
     void *again = dlopen(so, RTLD_NOW | RTLD_NOLOAD);
-    MUST(again != NULL);                       /* still loaded although nobody holds it */
+    MUST(again != NULL); /* still loaded although nobody holds it */
     dlclose(again);
     pthread_barrier_wait(&h.closed);
     CHECK_EQ(pthread_join(id, NULL), 0);

@@ -1,4 +1,5 @@
-/* risk_07_dlopen.c - loads a library that hogs static TLS, then the allocator, and uses it from new threads.
+/* risk_07_dlopen.c - loads a library that hogs static TLS, then the allocator, and uses it from new
+ * threads.
  *
  *     risk_07_dlopen HOG.so          run without LD_PRELOAD
  */
@@ -34,7 +35,8 @@ int main(int argc, char **argv) {
     drop = (free_fn *)dlsym(lib, "free");
     MUST(take && drop);
     user(NULL);
-    for (uintptr_t i = 0; i < 4; i++) MUST(pthread_create(&id[i], NULL, user, (void *)(i + 1)) == 0);
+    for (uintptr_t i = 0; i < 4; i++)
+        MUST(pthread_create(&id[i], NULL, user, (void *)(i + 1)) == 0);
     for (int i = 0; i < 4; i++) CHECK_EQ(pthread_join(id[i], NULL), 0);
     return CHECK_DONE();
 }

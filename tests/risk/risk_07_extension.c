@@ -1,7 +1,7 @@
 /* risk_07_extension.c - a Python extension that is linked against the library under test.
  *
- * It calls the allocator by name and through its own handle, so both the program's malloc and, when the
- * library came too late to be it, the library's are used.
+ * It calls the allocator by name and through its own handle, so both the program's malloc and, when
+ * the library came too late to be it, the library's are used.
  */
 #include <Python.h>
 
@@ -30,6 +30,8 @@ static PyObject *churn(PyObject *self, PyObject *arg) {
     return PyLong_FromLong(sum);
 }
 
-static PyMethodDef methods[] = {{"churn", churn, METH_O, "allocate n times both ways"}, {NULL, NULL, 0, NULL}};
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "vt_ext", NULL, -1, methods, NULL, NULL, NULL, NULL};
+static PyMethodDef methods[] = {{"churn", churn, METH_O, "allocate n times both ways"},
+                                {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "vt_ext", NULL, -1, methods, NULL, NULL, NULL, NULL};
 PyMODINIT_FUNC PyInit_vt_ext(void) { return PyModule_Create(&module); }

@@ -1,11 +1,13 @@
 #!/bin/bash
-# Row 7: static TLS is nearly used up before the library comes by dlopen, also below a Python extension.
+# Row 7: static TLS is nearly used up before the library comes by dlopen, also below a Python
+# extension.
 . "$(dirname "$0")/lib.sh"
 need readelf
 
 tls=$(readelf -lW "$VT_SO" | awk '$1 == "TLS" { print $6 }')
 tls=$((tls + 0))
-[ "$tls" -le 64 ] || fail "expected at most 64 bytes of thread-local variables in $SO_NAME, saw $tls"
+[ "$tls" -le 64 ] ||
+    fail "expected at most 64 bytes of thread-local variables in $SO_NAME, saw $tls"
 say "thread-local variables of $SO_NAME: $tls bytes"
 
 compile "$TMP/hog.so" risk_07_tls_hog.c -shared -fPIC
@@ -16,7 +18,8 @@ died $? "dlopen after 1500 bytes of other TLS"
 PY=/usr/bin/python3
 [ -x "$PY" ] || skip "no $PY for the extension part (the rest passed)"
 headers=$("$PY" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
-[ -e "$headers/Python.h" ] || skip "no Python.h (python3-dev) for the extension part (the rest passed)"
+[ -e "$headers/Python.h" ] ||
+    skip "no Python.h (python3-dev) for the extension part (the rest passed)"
 suffix=$("$PY" -c 'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
 compile "$TMP/vt_hog$suffix" risk_07_tls_hog.c -shared -fPIC -DHOG_MODULE -I"$headers"
 compile "$TMP/vt_ext$suffix" risk_07_extension.c -shared -fPIC -I"$headers" -Wl,--no-as-needed "$VT_SO" \

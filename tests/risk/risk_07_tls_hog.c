@@ -1,7 +1,9 @@
-/* risk_07_tls_hog.c - takes most of the room that glibc keeps for thread-local variables of late libraries.
+/* risk_07_tls_hog.c - takes most of the room that glibc keeps for thread-local variables of late
+ * libraries.
  *
- * 1,664 bytes is all there is on glibc 2.36; with HOG_BYTES=1500 a few hundred are left. Initial-exec is what
- * makes it count: such a variable cannot be placed elsewhere. With HOG_MODULE it is a Python extension.
+ * 1,664 bytes is all there is on glibc 2.36; with HOG_BYTES=1500 a few hundred are left. Initial-
+ * exec is what makes it count: such a variable cannot be placed elsewhere. With HOG_MODULE it is a
+ * Python extension.
  */
 #ifdef HOG_MODULE
 #include <Python.h>
@@ -19,8 +21,7 @@ int hog_touch(void) {
 }
 
 #ifdef HOG_MODULE
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "vt_hog", NULL, -1, NULL, NULL, NULL, NULL, NULL};
-PyMODINIT_FUNC PyInit_vt_hog(void) {
-    return hog_touch() == 8 ? PyModule_Create(&module) : NULL;
-}
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "vt_hog", NULL, -1, NULL, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit_vt_hog(void) { return hog_touch() == 8 ? PyModule_Create(&module) : NULL; }
 #endif

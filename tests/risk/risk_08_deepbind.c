@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     if (!inner) check_say("dlopen through RUNPATH: %s", dlerror());
     CHECK_NOT_NULL(inner);
     CHECK_NULL(dlopen("no-such-library.so", RTLD_NOW));
-    CHECK_NOT_NULL(dlerror());                                   /* the loader's message still arrives */
+    CHECK_NOT_NULL(dlerror()); /* the loader's message still arrives */
     CHECK_NOT_NULL(dlopen(NULL, RTLD_NOW));
     return CHECK_DONE();
 }

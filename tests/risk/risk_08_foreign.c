@@ -1,8 +1,9 @@
-/* risk_08_foreign.c - blocks of glibc's own malloc reach the preloaded free, realloc and malloc_usable_size.
+/* risk_08_foreign.c - blocks of glibc's own malloc reach the preloaded free, realloc and
+ * malloc_usable_size.
  *
- * They come from libc's symbols by handle, as from a library that was bound before the preload or with deep
- * binding: the main heap (brk), a mapped large block, and a second arena in another thread. All three
- * must be recognised and handed back to glibc, and the program goes on.
+ * They come from libc's symbols by handle, as from a library that was bound before the preload or
+ * with deep binding: the main heap (brk), a mapped large block, and a second arena in another
+ * thread. All three must be recognised and handed back to glibc, and the program goes on.
  */
 #include "risk.h"
 
@@ -41,7 +42,8 @@ int main(void) {
     libc_malloc = (void *(*)(size_t))dlsym(libc, "malloc");
     MUST(libc_malloc != NULL && libc_malloc != malloc);
     cross(1);
-    for (uintptr_t i = 0; i < 2; i++) MUST(pthread_create(&id[i], NULL, thread, (void *)(10 * i)) == 0);
+    for (uintptr_t i = 0; i < 2; i++)
+        MUST(pthread_create(&id[i], NULL, thread, (void *)(10 * i)) == 0);
     for (int i = 0; i < 2; i++) CHECK_EQ(pthread_join(id[i], NULL), 0);
     return CHECK_DONE();
 }

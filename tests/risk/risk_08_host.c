@@ -1,4 +1,4 @@
-/* risk_08_host.c - a library that loads another by its bare name, found through this one's RUNPATH. */
+/* risk_08_host.c - loads another library by its bare name, through its own RUNPATH. */
 #include <dlfcn.h>
 
 void *host_load(const char *name);

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Row 8: RTLD_DEEPBIND, a program with its own malloc or half of one, blocks of glibc that reach our free.
+# Row 8: RTLD_DEEPBIND, a program with its own malloc or half of one, blocks of glibc that reach our
+# free.
 . "$(dirname "$0")/lib.sh"
 
 mkdir -p "$TMP/inner"

@@ -1,9 +1,11 @@
-/* risk_08_own_malloc.c - programs that bring a malloc of their own, whole or in part, beside a preloaded one.
+/* risk_08_own_malloc.c - programs that bring a malloc of their own, whole or in part, beside a
+ * preloaded one.
  *
- * OWN=1  the whole family from an arena of its own; the preloaded library serves nobody and must not mind.
- * OWN=2  only malloc and free, which count and pass on to the next in line (a common debugging aid).
- * OWN=3  only malloc and free, from an arena of its own; free passes on what it does not know, and the
- *        other functions come from the library.
+ * OWN=1  the whole family from an arena of its own; the preloaded library serves nobody and must
+ *        not mind.
+ * OWN=2  only malloc and free, which count and pass on to the next in line, a common debugging aid.
+ * OWN=3  only malloc and free, from an arena of its own; free passes on what it does not know, and
+ *        the other functions come from the library.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -78,7 +80,7 @@ void free(void *p) {
     if (!p) return;
     __atomic_fetch_add(&n_free, 1, __ATOMIC_RELAXED);
 #if OWN == 1
-    if (!in_arena(p)) _exit(8);                      /* nobody else may have served this program */
+    if (!in_arena(p)) _exit(8); /* nobody else may have served this program */
 #elif OWN == 2
     look_up();
     if (next_free) next_free(p);
@@ -119,7 +121,7 @@ static void *thread(void *arg) {
         free(s);
         char *z = calloc(3, i + 1);
         if (!z || z[0] || z[3 * i + 2]) _exit(6);
-#if OWN != 3                                          /* there, realloc would see a block of another allocator */
+#if OWN != 3 /* there, realloc would see a block of another allocator */
         z = realloc(z, 5 * i + 100);
         if (!z || z[i]) _exit(5);
 #endif
@@ -132,7 +134,7 @@ int main(void) {
     pthread_t id[4];
     char *line = NULL;
     void *aligned = NULL;
-    FILE *f = fopen("/dev/null", "w");               /* libc's own allocations */
+    FILE *f = fopen("/dev/null", "w"); /* libc's own allocations */
     if (!f || posix_memalign(&aligned, 256, 1000) || (uintptr_t)aligned % 256) return 4;
     free(aligned);
     for (int i = 0; i < 4; i++)

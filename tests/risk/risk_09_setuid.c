@@ -1,5 +1,5 @@
-/* risk_09_setuid.c - linked against the library and installed set-uid; allocates more than any limit in the
- * environment would allow, and tells whether the kernel marked it as privileged. */
+/* risk_09_setuid.c - linked against the library and installed set-uid; allocates more than any
+ * limit in the environment would allow, and tells whether the kernel marked it as privileged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

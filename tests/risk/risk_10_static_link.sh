@@ -1,6 +1,6 @@
 #!/bin/bash
-# Row 10: the link matrix of the static library, C and C++. The malloc of the program must be ours and no part
-# of glibc's allocator may have come in beside it.
+# Row 10: the link matrix of the static library, C and C++. The malloc of the program must be ours
+# and no part of glibc's allocator may have come in beside it.
 . "$(dirname "$0")/lib.sh"
 need nm readelf
 [ -n "${VT_A:-}" ] && [ -e "$VT_A" ] || fail "expected VT_A to name libvitrine.a, saw '${VT_A:-}'"
@@ -13,7 +13,8 @@ try() {
     compile "$TMP/user" "$src" "$@"
     timeout -k 10 "$LIMIT" "$TMP/user" >"$TMP/out" 2>&1
     died $? "$what: $(tail -3 "$TMP/out")"
-    grep -q '^static user: ok' "$TMP/out" || fail "$what: expected 'static user: ok', saw '$(cat "$TMP/out")'"
+    grep -q '^static user: ok' "$TMP/out" ||
+        fail "$what: expected 'static user: ok', saw '$(cat "$TMP/out")'"
     nm "$TMP/user" >"$TMP/names" 2>/dev/null
     for name in _int_malloc _int_free ptmalloc_init; do
         ! grep -qw "$name" "$TMP/names" || fail "$what: glibc's $name was linked beside ours"

@@ -9,12 +9,19 @@ mkdir "$TMP/kernel"
 ln -s /usr/include/linux /usr/include/asm-generic "$TMP/kernel/"
 ln -s "$(dirname "$(find /usr/include -path '*asm/unistd.h' | head -1)")" "$TMP/kernel/asm"
 # The tests of the tree are not built here; only the libraries.
-cmake -S "$VT_SRC" -B "$TMP/build" -DCMAKE_C_COMPILER="$musl_gcc" -DCMAKE_C_FLAGS="-idirafter $TMP/kernel" -DCMAKE_BUILD_TYPE=Release -DVT_BENCH=OFF \
-    -DVT_TESTS=OFF >"$TMP/configure" 2>&1 || { tail -20 "$TMP/configure"; fail "cmake does not configure with musl-gcc"; }
-cmake --build "$TMP/build" -j 2 --target vitrine vitrine_static >"$TMP/log" 2>&1 || { tail -30 "$TMP/log"; fail "the library does not build with musl-gcc"; }
+cmake -S "$VT_SRC" -B "$TMP/build" -DCMAKE_C_COMPILER="$musl_gcc" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_C_FLAGS="-idirafter $TMP/kernel" -DVT_BENCH=OFF -DVT_TESTS=OFF >"$TMP/configure" 2>&1 || {
+    tail -20 "$TMP/configure"
+    fail "cmake does not configure with musl-gcc"
+}
+cmake --build "$TMP/build" -j 2 --target vitrine vitrine_static >"$TMP/log" 2>&1 || {
+    grep -E 'error|warning' "$TMP/log" | head -20
+    fail "the library does not build with musl-gcc"
+}
 so=$(find "$TMP/build" -name 'libvitrine.so.1' | head -1)
 archive=$(find "$TMP/build" -name 'libvitrine.a' | head -1)
-[ -n "$so" ] && [ -n "$archive" ] || fail "expected libvitrine.so.1 and libvitrine.a in the musl build, saw '$so' '$archive'"
+[ -n "$so" ] && [ -n "$archive" ] ||
+    fail "expected libvitrine.so.1 and libvitrine.a in the musl build, saw '$so' '$archive'"
 
 # Only libc may be needed, and nothing that musl lacks.
 needed=$(readelf -dW "$so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^libc\.' | tr '\n' ' ')

@@ -1,4 +1,5 @@
-/* risk_12_overflow.c - one honest mistake, chosen by the argument, that a checking tool must still find. */
+/* risk_12_overflow.c - one honest mistake, chosen by the argument, that a checking tool must still
+ * find. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "leak") == 0) {
         memset(p, 2, 40);
         p = NULL;
-        p = malloc(50);                               /* the only copy of the first pointer is gone */
+        p = malloc(50); /* the only copy of the first pointer is gone */
     }
     if (strcmp(argv[1], "race") == 0) {
         pthread_t a, b;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Row 12: valgrind, AddressSanitizer and ThreadSanitizer over a program that has the library too. The program works
-# and the tool still finds what it is for.
+# Row 12: valgrind, AddressSanitizer and ThreadSanitizer over a program that has the library too.
+# The program works and the tool still finds what it is for.
 . "$(dirname "$0")/lib.sh"
 N_RUN=0
 
@@ -22,14 +22,17 @@ ok() {
 finds() {
     local what=$1 words=$2; shift 2
     timeout -k 10 "$LIMIT" "$@" >"$TMP/out" 2>&1
-    grep -q "$words" "$TMP/out" || { tail -15 "$TMP/out"; fail "$what: expected the tool to say '$words'"; }
+    grep -q "$words" "$TMP/out" || {
+        tail -15 "$TMP/out"
+        fail "$what: expected the tool to say '$words'"
+    }
     N_RUN=$((N_RUN + 1))
     say "ok: $what"
 }
 
 if have valgrind; then
-    # valgrind replaces malloc in whatever object defines it, so it must see the mistakes as without us;
-    # with --tool=none it replaces nothing and our code itself runs under it.
+    # valgrind replaces malloc in whatever object defines it, so it must see the mistakes as without
+    # us; with --tool=none it replaces nothing and our code itself runs under it.
     grind="valgrind -q --error-exitcode=9"
     # shellcheck disable=SC2086
     {

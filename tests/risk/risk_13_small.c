@@ -10,7 +10,8 @@ static long count_flag(const char *flag) {
     char line[512];
     long n = 0;
     FILE *f = fopen("/proc/self/smaps", "r");
-    while (f && fgets(line, sizeof line, f)) n += strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag) != NULL;
+    while (f && fgets(line, sizeof line, f))
+        n += strncmp(line, "VmFlags:", 8) == 0 && strstr(line, flag) != NULL;
     if (f) fclose(f);
     return n;
 }

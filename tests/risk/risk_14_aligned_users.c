@@ -1,4 +1,5 @@
-/* risk_14_aligned_users.c - those who depend on alignment: SSE code, O_DIRECT, alignments up to 1 GiB.
+/* risk_14_aligned_users.c - those who depend on alignment: SSE code, O_DIRECT, alignments up to 1
+ * GiB.
  *
  * tests/abi holds the rules for every pair of alignment and size; here are the users of them.
  */
@@ -12,7 +13,7 @@ static void sse_on_small_blocks(void) {
         size_t n = (size_t)(16 + i % 500);
         kept[i] = i % 2 ? malloc(n) : calloc(1, n);
         MUST(kept[i] != NULL);
-        _mm_store_si128(kept[i], _mm_set1_epi32(i));             /* faults when not aligned to 16 */
+        _mm_store_si128(kept[i], _mm_set1_epi32(i)); /* faults when not aligned to 16 */
     }
     for (int i = 0; i < 2000; i++) {
         kept[i] = realloc(kept[i], (size_t)(16 + (i * 37) % 3000));
@@ -37,7 +38,7 @@ static void direct_io(void) {
         MUST(posix_memalign(&out, align < 4096 ? 4096 : align, BYTES) == 0 && in != NULL);
         fill(out, BYTES, (unsigned)align);
         CHECK_EQ(pwrite(fd, out, BYTES, 0), BYTES);
-        if ((uintptr_t)in % 4096 == 0 || align >= 4096) {        /* what the device asks for, mostly */
+        if ((uintptr_t)in % 4096 == 0 || align >= 4096) { /* what the device asks for, mostly */
             CHECK_EQ(pread(fd, in, BYTES, 0), BYTES);
             CHECK_EQ(intact(in, BYTES, (unsigned)align), BYTES);
         }
@@ -63,7 +64,7 @@ static void great_alignments(void) {
             CHECK_ALIGNED(p, align);
             p[0] = 1;
             p[n - 1] = 2;
-            p = realloc(p, n + 100000);                          /* may lose the alignment, not the data */
+            p = realloc(p, n + 100000); /* may lose the alignment, not the data */
             MUST(p != NULL);
             CHECK_EQ(p[n - 1], 2);
             free(p);
@@ -73,7 +74,7 @@ static void great_alignments(void) {
     CHECK_NOT_NULL(p);
     CHECK_ALIGNED(p, GiB(1));
     free(p);
-    CHECK_TRUE(rss_kib() - before < 64 * 1024);                  /* alignment costs addresses, not memory */
+    CHECK_TRUE(rss_kib() - before < 64 * 1024); /* alignment costs addresses, not memory */
 }
 
 int main(void) {

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Row 15: ulimit -v at 256 MiB, 1 GiB and 4 GiB. Programs work as with glibc, and malloc uses what is there.
+# Row 15: ulimit -v at 256 MiB, 1 GiB and 4 GiB. Programs work as with glibc, and malloc uses what
+# is there.
 . "$(dirname "$0")/lib.sh"
 
 compile "$TMP/workout" workout.c
@@ -12,6 +13,11 @@ END
 cat >"$TMP/script.pl" <<'END'
 my %h; $h{$_} = "v" x ($_ % 100) for 1..50000; my $n = 0; $n += length $h{$_} for keys %h; print "$n\n";
 END
+
+sql="create table t(a, b);
+with recursive c(x) as (select 1 union all select x + 1 from c where x < 50000)
+    insert into t select x, 'text' || x from c;
+select count(*), sum(length(b)) from t;"
 
 # limited MIB CMD...: under the library and the limit
 limited() {
@@ -40,9 +46,11 @@ for mib in 256 1024 4096; do
         # shellcheck disable=SC2086
         set -- $command
         have "$1" || continue
-        [ "$1" = sqlite3 ] && set -- sqlite3 :memory: \
-            "create table t(a,b); with recursive c(x) as (select 1 union all select x+1 from c where x<50000) insert into t select x, 'text' || x from c; select count(*), sum(length(b)) from t;"
-        ( ulimit -v $((mib * 1024)); "$@" ) >"$TMP/plain" 2>&1 || { say "part skipped: $1 does not run at $mib MiB even with glibc"; continue; }
+        [ "$1" = sqlite3 ] && set -- sqlite3 :memory: "$sql"
+        ( ulimit -v $((mib * 1024)); "$@" ) >"$TMP/plain" 2>&1 || {
+            say "part skipped: $1 does not run at $mib MiB even with glibc"
+            continue
+        }
         limited $mib "$@" >"$TMP/seen" 2>&1
         died $? "$1 under ulimit -v of $mib MiB: $(tail -2 "$TMP/seen")"
         same "$TMP/plain" "$TMP/seen" "$1 under $mib MiB"

@@ -2,8 +2,9 @@
  *
  *     risk_15_fill BLOCK_BYTES LEAST_MIB
  *
- * malloc must answer NULL with ENOMEM when the limit is reached, not before LEAST_MIB were given, and give as much
- * again after all was freed. Small blocks are touched wholly, large ones at their ends.
+ * malloc must answer NULL with ENOMEM when the limit is reached, not before LEAST_MIB were given,
+ * and give as much again after all was freed. Small blocks are touched wholly, large ones at their
+ * ends.
  */
 #include "risk.h"
 
@@ -48,8 +49,9 @@ int main(int argc, char **argv) {
         free_all(all);
         all = NULL;
     }
-    check_say("limit %zu MiB, blocks of %zu: %zu MiB, then %zu, then %zu", (size_t)limit.rlim_cur >> 20, n_bytes,
-              given[0] >> 20, given[1] >> 20, given[2] >> 20);
+    check_say("limit %zu MiB, blocks of %zu: %zu MiB, then %zu, then %zu",
+              (size_t)limit.rlim_cur >> 20, n_bytes, given[0] >> 20, given[1] >> 20,
+              given[2] >> 20);
     CHECK_GE(given[0], least);
     CHECK_GE(given[1], given[0] / 10 * 9);
     CHECK_GE(given[2], given[0] / 10 * 9);

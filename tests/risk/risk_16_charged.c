@@ -2,8 +2,9 @@
  *
  *     risk_16_charged LIMIT_MIB
  *
- * Three quarters of the limit are in use at the peak, then most of it is freed and taken again in other sizes.
- * An allocator that keeps freed memory resident while it grows elsewhere is killed here.
+ * Three quarters of the limit are in use at the peak, then most of it is freed and taken again in
+ * other sizes. An allocator that keeps freed memory resident while it grows elsewhere is killed
+ * here.
  */
 #include "risk.h"
 
@@ -16,7 +17,7 @@ int main(int argc, char **argv) {
         size_t n = sizes[turn % (sizeof sizes / sizeof *sizes)], held = 0, count = 0;
         while (held < limit / 4 * 3 && count < 400000) {
             void *p = malloc(n);
-            if (!p) break;                             /* NULL is a fair answer here, death is not */
+            if (!p) break; /* NULL is a fair answer here, death is not */
             memset(p, (int)turn, n);
             kept[count++] = p;
             held += n;

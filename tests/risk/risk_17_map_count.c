@@ -1,7 +1,7 @@
 /* risk_17_map_count.c - a million large blocks, and the kernel's list of mappings stays short.
  *
- * vm.max_map_count is 65,530 by default; a mapping per block, or a protection change per block, runs into it and
- * then every mmap of the process fails, the loader's and the thread stacks' too.
+ * vm.max_map_count is 65,530 by default; a mapping per block, or a protection change per block,
+ * runs into it and then every mmap of the process fails, the loader's and the thread stacks' too.
  */
 #include "risk.h"
 
@@ -32,11 +32,11 @@ int main(void) {
             live[at] = malloc(n);
             MUST(live[at] != NULL);
         }
-        live[at][0] = (unsigned char)at;                       /* one page each, so 20,000 live ones fit anywhere */
+        live[at][0] = (unsigned char)at; /* one page each, so 20,000 live ones fit anywhere */
         if (i % 50000 == 0) look();
     }
     look();
-    for (size_t i = 0; i < LIVE; i += 2) {                     /* every other one goes: the worst case for merging */
+    for (size_t i = 0; i < LIVE; i += 2) { /* every other one goes: the worst case for merging */
         free(live[i]);
         live[i] = NULL;
     }

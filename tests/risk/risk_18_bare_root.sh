@@ -16,15 +16,18 @@ done
 [ ! -e "$root/proc" ] && [ ! -e "$root/sys" ] || fail "expected an empty root"
 
 for settings in VITRINE_NONE= VITRINE=stats; do
-    timeout -k 10 "$LIMIT" chroot "$root" /usr/bin/env true 2>/dev/null && fail "expected no env in the bare root"
+    timeout -k 10 "$LIMIT" chroot "$root" /usr/bin/env true 2>/dev/null &&
+        fail "expected no env in the bare root"
     ( export LD_PRELOAD="/opt/$SO_NAME" "${settings?}"
       exec timeout -k 10 "$LIMIT" chroot "$root" /bin/workout strict=1 ) >"$TMP/out" 2>"$TMP/err"
     died $? "workout in a bare root with $settings: $(head -3 "$TMP/err")"
-    grep -q '^workout: [0-9]* given, 0 refused' "$TMP/out" || fail "expected the workout's last line, saw '$(cat "$TMP/out")'"
+    grep -q '^workout: [0-9]* given, 0 refused' "$TMP/out" ||
+        fail "expected the workout's last line, saw '$(cat "$TMP/out")'"
     # chroot(8) itself starts outside, where /opt/... does not exist; its complaint is not ours.
     grep -v 'from LD_PRELOAD cannot be preloaded' "$TMP/err" >"$TMP/err2"
     if [ "$settings" = VITRINE=stats ]; then
-        [ -s "$TMP/err2" ] || fail "expected statistics on stderr, saw nothing: is the library loaded in the bare root?"
+        [ -s "$TMP/err2" ] ||
+            fail "expected statistics on stderr, saw nothing: is the library loaded in the bare root?"
     else
         [ ! -s "$TMP/err2" ] || fail "expected silence in a bare root, saw: $(head -3 "$TMP/err2")"
     fi

@@ -1,13 +1,14 @@
-/* risk_19_seccomp.c - a program that locks itself in after its first malloc, as sshd and Chromium do.
+/* risk_19_seccomp.c - locks itself in after its first malloc, as sshd and Chromium do.
  *
  *     risk_19_seccomp strict|remap|deny
  *
- * strict  anything but mmap mprotect madvise munmap futex clock_gettime read write exit and the rt_sig calls ends the
- *         process, with the number of the call
+ * strict  anything but mmap mprotect madvise munmap futex clock_gettime read write exit and the
+ *         rt_sig calls ends the process, with the number of the call
  * remap   the same, and mremap, which glibc's realloc needs too: large blocks grow
- * deny    from some point on every call for memory answers EPERM: malloc must answer NULL and ENOMEM, no more
- * Four threads exist before the filter and are bound by it. Waiting is done in a futex, long enough that memory
- * which goes back by itself does so inside the filter.
+ * deny    from some point on every call for memory answers EPERM: malloc must answer NULL and
+ *         ENOMEM, no more
+ * Four threads exist before the filter and are bound by it. Waiting is done in a futex, long enough
+ * that memory which goes back by itself does so inside the filter.
  */
 #include "risk.h"
 
@@ -47,22 +48,24 @@ static void on_forbidden(int number, siginfo_t *info, void *context) {
 
 static void lock_in(const char *mode) {
     static const unsigned memory[] = {SYS_mmap, SYS_mprotect, SYS_madvise, SYS_munmap};
-    static const unsigned always[] = {SYS_futex, SYS_clock_gettime, SYS_read, SYS_write, SYS_exit, SYS_exit_group,
+    static const unsigned always[] = {SYS_futex,        SYS_clock_gettime,  SYS_read,
+                                      SYS_write,        SYS_exit,           SYS_exit_group,
                                       SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn};
     struct sock_filter code[64];
     unsigned n = 0, deny = strcmp(mode, "deny") == 0;
     unsigned memory_answer = deny ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_ALLOW;
 #define EMIT(...) code[n++] = (struct sock_filter)__VA_ARGS__
-#define ANSWER(number, what)                                            \
-    do {                                                                \
-        EMIT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1));      \
-        EMIT(BPF_STMT(BPF_RET | BPF_K, (what)));                        \
+#define ANSWER(number, what)                                                                       \
+    do {                                                                                           \
+        EMIT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1));                                 \
+        EMIT(BPF_STMT(BPF_RET | BPF_K, (what)));                                                   \
     } while (0)
     EMIT(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
     EMIT(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
     EMIT(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
     EMIT(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) ANSWER(always[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        ANSWER(always[i], SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) ANSWER(memory[i], memory_answer);
     if (strcmp(mode, "strict") != 0) ANSWER(SYS_mremap, memory_answer);
     EMIT(BPF_STMT(BPF_RET | BPF_K, deny ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_TRAP));
@@ -105,7 +108,7 @@ static void churn(unsigned seed) {
     for (size_t n = 100; may_remap && n < MiB(40); n *= 3) {
         unsigned char *small = take(n, 9), *p = small ? realloc(small, n * 3) : NULL;
         if (!p) {
-            free(small);                               /* refused: the old block is still ours */
+            free(small); /* refused: the old block is still ours */
             continue;
         }
         CHECK_EQ(intact(p, 64, 9), 64);
@@ -114,11 +117,11 @@ static void churn(unsigned seed) {
 }
 
 static void *thread(void *arg) {
-    atomic_fetch_add(&n_started, 1);                   /* libc's own calls for a new thread are behind us */
+    atomic_fetch_add(&n_started, 1); /* libc's own calls for a new thread are behind us */
     while (!atomic_load(&go)) wait_ms(&go, 0, 1000);
     churn((unsigned)(uintptr_t)arg);
     atomic_fetch_add(&n_done, 1);
-    for (;;) wait_ms(&go, 1, 100000);                  /* its end would need calls that belong to libc */
+    for (;;) wait_ms(&go, 1, 100000); /* its end would need calls that belong to libc */
     return NULL;
 }
 
@@ -129,7 +132,8 @@ int main(int argc, char **argv) {
     may_refuse = strcmp(argv[1], "deny") == 0;
     may_remap = strcmp(argv[1], "strict") != 0;
     free(malloc(10));
-    for (uintptr_t i = 0; i < N_THREADS; i++) MUST(pthread_create(&id[i], NULL, thread, (void *)i) == 0);
+    for (uintptr_t i = 0; i < N_THREADS; i++)
+        MUST(pthread_create(&id[i], NULL, thread, (void *)i) == 0);
     for (int seen; (seen = atomic_load(&n_started)) < N_THREADS;) wait_ms(&n_started, seen, 10);
     lock_in(argv[1]);
     atomic_store(&go, 1);
@@ -140,10 +144,12 @@ int main(int argc, char **argv) {
     unsigned char *block[64];
     for (int i = 0; i < 64; i++) block[i] = take(MiB(1), 1);
     for (int i = 0; i < 64; i++) free(block[i]);
-    wait_ms(&go, 1, 2500);                             /* idle: free memory goes back meanwhile, or waits */
+    wait_ms(&go, 1, 2500); /* idle: free memory goes back meanwhile, or waits */
     churn(78);
-    check_say("%s: %ld given, %ld refused", argv[1], atomic_load(&n_given), atomic_load(&n_refused));
+    check_say("%s: %ld given, %ld refused", argv[1], atomic_load(&n_given),
+              atomic_load(&n_refused));
     CHECK_TRUE(atomic_load(&n_given) > 1000 || may_refuse);
-    if (may_refuse) CHECK_TRUE(atomic_load(&n_refused) > 0);   /* 3 MB blocks cannot all have been there */
+    if (may_refuse)
+        CHECK_TRUE(atomic_load(&n_refused) > 0); /* 3 MB blocks cannot all have been there */
     _exit(CHECK_DONE());
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Row 19: a seccomp filter installed after the first malloc allows only what malloc has business with.
+# Row 19: a seccomp filter installed after the first malloc allows only what malloc has business
+# with.
 . "$(dirname "$0")/lib.sh"
 
 compile "$TMP/locked" risk_19_seccomp.c -ldl

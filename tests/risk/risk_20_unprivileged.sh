@@ -24,7 +24,8 @@ if have strace && strace -o /dev/null true 2>/dev/null; then
     timeout -k 10 "$LIMIT" strace -f -qq -o "$TMP/trace" -E LD_PRELOAD="$VT_SO" "$TMP/public/workout" ops=3000 strict=1 \
         >"$TMP/out" 2>&1
     died $? "under strace: $(tail -2 "$TMP/out")"
-    grep -q "$SO_NAME" "$TMP/trace" || fail "expected $SO_NAME to be opened under strace, saw no trace of it"
+    grep -q "$SO_NAME" "$TMP/trace" ||
+        fail "expected $SO_NAME to be opened under strace, saw no trace of it"
     ! grep -qE '[0-9]+ (ptrace|process_vm_readv|process_vm_writev)\(' "$TMP/trace" ||
         fail "expected no ptrace of our own, saw $(grep -m1 -E 'ptrace|process_vm' "$TMP/trace")"
     n=$((n + 1)); say "ok: under strace ($(wc -l <"$TMP/trace") calls)"
@@ -54,8 +55,14 @@ END
     if grep -q 'ptrace: Operation not permitted' "$TMP/gdb"; then
         say "part skipped: gdb may not trace here"
     else
-        grep -q '^\$[0-9]* = 1$' "$TMP/gdb" || { tail -20 "$TMP/gdb"; fail "gdb: expected a malloc called by hand to work"; }
-        grep -q 'exited normally' "$TMP/gdb" || { tail -20 "$TMP/gdb"; fail "gdb: expected a normal exit"; }
+        grep -q '^\$[0-9]* = 1$' "$TMP/gdb" || {
+            tail -20 "$TMP/gdb"
+            fail "gdb: expected a malloc called by hand to work"
+        }
+        grep -q 'exited normally' "$TMP/gdb" || {
+            tail -20 "$TMP/gdb"
+            fail "gdb: expected a normal exit"
+        }
         n=$((n + 1)); say "ok: under gdb, malloc and free called from its prompt"
     fi
 else

@@ -1,7 +1,9 @@
-/* risk_23_many_threads.c - a hundred thousand short threads that pass objects on; memory stays level.
+/* risk_23_many_threads.c - a hundred thousand short threads that pass objects on; memory stays
+ * level.
  *
- * Each thread allocates, takes over what earlier threads left, frees some of it, leaves some. A heap, a page or a
- * cache that is lost with each thread shows as growth; thread ids and TLS addresses are reused all the time.
+ * Each thread allocates, takes over what earlier threads left, frees some of it, leaves some. A
+ * heap, a page or a cache that is lost with each thread shows as growth; thread ids and TLS
+ * addresses are reused all the time.
  */
 #include "risk.h"
 
@@ -41,7 +43,8 @@ static void *live(void *arg) {
 static void run(long n, uintptr_t *serial) {
     pthread_t id[AT_ONCE];
     for (long done = 0; done < n; done += AT_ONCE) {
-        for (int i = 0; i < AT_ONCE; i++) MUST(pthread_create(&id[i], NULL, live, (void *)(*serial)++) == 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            MUST(pthread_create(&id[i], NULL, live, (void *)(*serial)++) == 0);
         for (int i = 0; i < AT_ONCE; i++) MUST(pthread_join(id[i], NULL) == 0);
     }
 }

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Row 24: mlockall, core files of the kernel and of gcore. A huge reservation must not show in any of them.
+# Row 24: mlockall, core files of the kernel and of gcore. A huge reservation must not show in any
+# of them.
 . "$(dirname "$0")/lib.sh"
 
 compile "$TMP/locked" risk_24_mlockall.c -ldl
@@ -12,12 +13,15 @@ for when in early late; do
     if [ $status -eq 77 ]; then say "part skipped: mlockall $when"; else died $status "mlockall $when"; fi
 done
 
-# checked_core FILE RSS_KIB WHAT: logical size at most twice the memory in use, though a sparse file hides more.
+# checked_core FILE RSS_KIB WHAT: logical size at most twice the memory in use, though a sparse file
+# hides more.
 checked_core() {
     local kib=$(( $(stat -c %s "$1") / 1024 ))
     say "$3: RSS $2 KiB, core $kib KiB"
-    [ "$kib" -ge $(($2 / 2)) ] || fail "$3: expected the heap in the core (at least half of $2 KiB), saw $kib KiB"
-    [ "$kib" -le $(($2 * 2 + 20480)) ] || fail "$3: expected a core of at most twice the RSS of $2 KiB, saw $kib KiB"
+    [ "$kib" -ge $(($2 / 2)) ] ||
+        fail "$3: expected the heap in the core (at least half of $2 KiB), saw $kib KiB"
+    [ "$kib" -le $(($2 * 2 + 20480)) ] ||
+        fail "$3: expected a core of at most twice the RSS of $2 KiB, saw $kib KiB"
 }
 cap_blocks=$((1024 * 1024))                             # 1 GiB: a core that would be huge is cut and then fails
 

@@ -1,9 +1,11 @@
-/* risk_24_mlockall.c - locks all memory, now and in the future, as real-time and key-handling programs do.
+/* risk_24_mlockall.c - locks all memory, now and in the future, as real-time and key-handling
+ * programs do.
  *
  *     risk_24_mlockall early|late
  *
- * With MCL_FUTURE every page that becomes accessible is made resident at once. An allocator that makes much
- * accessible ahead of need, or whose reservation counts, eats the machine here. `late`: blocks exist before the call.
+ * With MCL_FUTURE every page that becomes accessible is made resident at once. An allocator that
+ * makes much accessible ahead of need, or whose reservation counts, eats the machine here. `late`:
+ * blocks exist before the call.
  */
 #include "risk.h"
 
@@ -21,7 +23,7 @@ int main(int argc, char **argv) {
         return CHECK_DONE();
     }
     long locked = rss_kib();
-    for (unsigned i = 0; i < N; i++) {                          /* 4,000 x 8 KiB on average: 32 MiB */
+    for (unsigned i = 0; i < N; i++) { /* 4,000 x 8 KiB on average: 32 MiB */
         size_t n = 64 + i % 256 * 64;
         kept[i] = malloc(n);
         MUST(kept[i] != NULL);
@@ -39,8 +41,9 @@ int main(int argc, char **argv) {
     }
     free(large);
     malloc_trim(0);
-    check_say("%s: RSS %ld KiB, locked %ld KiB, with 56 MiB of blocks %ld KiB", late ? "late" : "early", start, locked, full);
-    CHECK_TRUE(locked - start < 64 * 1024);                     /* the reservation itself is not resident */
-    CHECK_TRUE(full - locked < 120 * 1024);                     /* about twice what is held, at most */
+    check_say("%s: RSS %ld KiB, locked %ld KiB, with 56 MiB of blocks %ld KiB",
+              late ? "late" : "early", start, locked, full);
+    CHECK_TRUE(locked - start < 64 * 1024); /* the reservation itself is not resident */
+    CHECK_TRUE(full - locked < 120 * 1024); /* about twice what is held, at most */
     return CHECK_DONE();
 }

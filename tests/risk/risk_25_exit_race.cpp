@@ -1,8 +1,10 @@
-/* risk_25_exit_race.cpp - the process ends while eight threads are in the middle of malloc and free.
+/* risk_25_exit_race.cpp - the process ends while eight threads are in the middle of malloc and
+ * free.
  *
- * The program runs itself a thousand times, each time ending in another way: return from main, exit, exit from
- * a thread, quick_exit, _exit, pthread_exit of main. Static destructors and atexit handlers free and allocate
- * meanwhile. Every run must end with the status it chose; a hang is ended after a minute and counts.
+ * The program runs itself a thousand times, each time ending in another way: return from main,
+ * exit, exit from a thread, quick_exit, _exit, pthread_exit of main. Static destructors and atexit
+ * handlers free and allocate meanwhile. Every run must end with the status it chose; a hang is
+ * ended after a minute and counts.
  */
 #include "risk.h"
 
@@ -14,7 +16,7 @@
 namespace {
 
 enum { N_WORKERS = 8, STATUS = 17 };
-std::vector<std::unique_ptr<std::string>> at_static_end;     /* destroyed while the threads go on */
+std::vector<std::unique_ptr<std::string>> at_static_end; /* destroyed while the threads go on */
 std::atomic<int> n_running;
 std::atomic<void *> passed[64];
 
@@ -55,7 +57,10 @@ int end_somehow(int how, unsigned pause) {
     case 1: exit(STATUS);
     case 2: quick_exit(STATUS);
     case 3: _exit(STATUS);
-    case 4: pthread_create(&id, nullptr, ender, nullptr); pause = 0; for (;;) free(malloc(10));
+    case 4:
+        pthread_create(&id, nullptr, ender, nullptr);
+        pause = 0;
+        for (;;) free(malloc(10));
     default: pthread_create(&id, nullptr, ender, nullptr); pthread_exit(nullptr);
     }
 }
@@ -72,10 +77,11 @@ void run_once(const char *self, int how, unsigned pause) {
         _exit(127);
     }
     MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-    if (!CHECK_EQ(status, STATUS << 8)) check_say("way %d out: expected exit status %d, seen %s", how, STATUS, how_ended(status));
+    if (!CHECK_EQ(status, STATUS << 8))
+        check_say("way %d out: expected exit status %d, seen %s", how, STATUS, how_ended(status));
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char **argv) {
     uint64_t rng = 25;
@@ -83,7 +89,8 @@ int main(int argc, char **argv) {
     require_preloaded();
     char *self = realpath("/proc/self/exe", nullptr);
     long n = soak(1000, 20000);
-    for (long i = 0; i < n; i++) run_once(self, static_cast<int>(i % 6), static_cast<unsigned>(next_random(&rng) % 300000));
+    for (long i = 0; i < n; i++)
+        run_once(self, static_cast<int>(i % 6), static_cast<unsigned>(next_random(&rng) % 300000));
     free(self);
     (void)argv;
     return CHECK_DONE();

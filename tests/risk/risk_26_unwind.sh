@@ -5,7 +5,8 @@ need readelf
 
 compile "$TMP/unwind" risk_26_unwind.cpp -ldl
 must "$TMP/unwind"
-compile "$TMP/unwind_cet" risk_26_unwind.cpp -fcf-protection=full -O2 -ldl 2>/dev/null && must "$TMP/unwind_cet"
+compile "$TMP/unwind_cet" risk_26_unwind.cpp -fcf-protection=full -O2 -ldl 2>/dev/null &&
+    must "$TMP/unwind_cet"
 
 # A shadow-stack or IBT process turns the protection off when one library lacks the mark.
 case $(uname -m) in

@@ -1,7 +1,9 @@
-/* risk_27_glibc_habits.c - what programs got used to with glibc; built with and without _FORTIFY_SOURCE=3.
+/* risk_27_glibc_habits.c - what programs got used to with glibc; built with and without
+ * _FORTIFY_SOURCE=3.
  *
- * They write up to malloc_usable_size (systemd and others did), tune with mallopt, probe for malloc_get_state
- * (old emacs), read mallinfo before and after, and grow buffers by realloc to the usable size.
+ * They write up to malloc_usable_size (systemd and others did), tune with mallopt, probe for
+ * malloc_get_state (old emacs), read mallinfo before and after, and grow buffers by realloc to the
+ * usable size.
  */
 #include "risk.h"
 
@@ -16,7 +18,7 @@ static void write_all_that_is_usable(void) {
         fill(p, room, 1);
         fill(q, other, 2);
         CHECK_EQ(intact(p, room, 1), room);
-        unsigned char *grown = opaque(realloc(p, room));         /* asks for what it already has */
+        unsigned char *grown = opaque(realloc(p, room)); /* asks for what it already has */
         MUST(grown != NULL);
         CHECK_EQ(intact(grown, room, 1), room);
         CHECK_EQ(intact(q, other, 2), other);
@@ -29,9 +31,9 @@ static void fortified_calls(void) {
     for (size_t n = 16; n < 5000; n += 111) {
         char *p = malloc(opaque_size(n)), *q = calloc(opaque_size(n), 1);
         MUST(p && q);
-        memset(p, 'a', n - 1);                                   /* checked against the object's size */
+        memset(p, 'a', n - 1); /* checked against the object's size */
         p[n - 1] = 0;
-        strcpy(q, p);
+        strcpy(q, p); /* allowed: the checked form of it is what this is about */
         CHECK_EQ(strlen(q), n - 1);
         CHECK_EQ(snprintf(q, n, "%zu", n) > 0, 1);
         p = realloc(p, n * 2);
@@ -43,8 +45,8 @@ static void fortified_calls(void) {
 }
 
 static void tuning(void) {
-    static const int knobs[] = {M_MXFAST, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_PERTURB,
-                                M_ARENA_TEST, M_ARENA_MAX};
+    static const int knobs[] = {M_MXFAST,   M_TRIM_THRESHOLD, M_TOP_PAD,    M_MMAP_THRESHOLD,
+                                M_MMAP_MAX, M_PERTURB,        M_ARENA_TEST, M_ARENA_MAX};
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs; i++) CHECK_EQ(mallopt(knobs[i], 64), 1);
     CHECK_EQ(mallopt(M_MMAP_THRESHOLD, 128 * 1024), 1);
     CHECK_EQ(mallopt(M_PERTURB, 0), 1);
@@ -62,7 +64,7 @@ int main(void) {
     write_all_that_is_usable();
     fortified_calls();
     tuning();
-    /* glibc itself dropped it for new programs; a library that offered one would have to honour it */
+    /* glibc itself dropped it for new programs; who offers one has to honour it */
     CHECK_NULL(malloc_get_state);
     return CHECK_DONE();
 }

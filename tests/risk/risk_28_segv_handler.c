@@ -1,7 +1,9 @@
-/* risk_28_segv_handler.c - programs with a SIGSEGV handler of their own, as the JVM, Go and crash reporters have.
+/* risk_28_segv_handler.c - programs with a SIGSEGV handler of their own, as the JVM, Go and crash
+ * reporters have.
  *
- * The handler must stay the one that is installed, run on its own stack, and see exactly the faults of the
- * program: a null pointer, a guard page, a stack overflow. It allocates nothing and jumps back.
+ * The handler must stay the one that is installed, run on its own stack, and see exactly the faults
+ * of the program: a null pointer, a guard page, a stack overflow. It allocates nothing and jumps
+ * back.
  */
 #include "risk.h"
 
@@ -61,7 +63,7 @@ int main(void) {
     struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, seen;
     pthread_t id;
     require_preloaded();
-    alt_stack = malloc(ALT_BYTES);                               /* a signal stack from the heap, as usual */
+    alt_stack = malloc(ALT_BYTES); /* a signal stack from the heap, as usual */
     stack_t stack = {.ss_sp = alt_stack, .ss_size = ALT_BYTES};
     struct rlimit small = {MiB(2), MiB(2)};
     MUST(alt_stack && sigaltstack(&stack, NULL) == 0);
@@ -82,7 +84,8 @@ int main(void) {
     CHECK_EQ(on_own_stack, 1);
     churn(99);
     MUST(sigaction(SIGSEGV, NULL, &seen) == 0);
-    CHECK_EQ((uintptr_t)seen.sa_sigaction, (uintptr_t)on_fault);  /* nobody put another in its place */
+    CHECK_EQ((uintptr_t)seen.sa_sigaction,
+             (uintptr_t)on_fault); /* nobody put another in its place */
     CHECK_EQ(seen.sa_flags & SA_ONSTACK, SA_ONSTACK);
     return CHECK_DONE();
 }

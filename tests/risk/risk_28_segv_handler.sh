@@ -37,6 +37,7 @@ public class Smoke {
 }
 END
 ( cd "$TMP" && javac Smoke.java ) || fail "javac does not compile the class"
-java -cp "$TMP" Smoke >"$TMP/plain" || skip "java does not run here even without the library (the rest passed)"
+java -cp "$TMP" Smoke >"$TMP/plain" ||
+    skip "java does not run here even without the library (the rest passed)"
 must java -cp "$TMP" Smoke >"$TMP/seen"
 same "$TMP/plain" "$TMP/seen" "java"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh PROGRAM.c|.cpp [FLAG...]: compile one test program and run it under the library; for rows that need
-# no script of their own.
+# run.sh PROGRAM.c|.cpp [FLAG...]: compile one test program and run it under the library; for rows
+# that need no script of their own.
 . "$(dirname "$0")/lib.sh"
 
 src=$1; shift

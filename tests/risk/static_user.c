@@ -1,7 +1,8 @@
 /* static_user.c - uses enough of libc to pull in everything that a static link can collide over.
  *
- * Threads, stdio, getline, qsort, iconv-free locale calls, fork, the odd members of the malloc family. Says
- * "static user: ok". For row 10 and the consumer project, so it needs no header of ours.
+ * Threads, stdio, getline, qsort, iconv-free locale calls, fork, the odd members of the malloc
+ * family. Says "static user: ok". For row 10 and the consumer project, so it needs no header of
+ * ours.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>

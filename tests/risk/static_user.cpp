@@ -1,4 +1,5 @@
-/* static_user.cpp - the C++ side of static_user.c: containers, exceptions, aligned new, a new handler. */
+/* static_user.cpp - the C++ side of static_user.c: containers, exceptions, aligned new, a new
+ * handler. */
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -16,7 +17,7 @@ struct alignas(128) wide {
 static bool refuses() {
     try {
         volatile std::size_t absurd = SIZE_MAX / 2;
-        char *volatile p = new char[absurd];          /* volatile: or the compiler may leave it out */
+        char *volatile p = new char[absurd]; /* volatile: or the compiler may leave it out */
         delete[] p;
         return false;
     } catch (const std::bad_alloc &) {

@@ -1,12 +1,14 @@
-/* workout.c - an ordinary day of an allocator, for the tests that change the surroundings instead of the program.
+/* workout.c - an ordinary day of an allocator, for the tests that change the surroundings instead
+ * of the program.
  *
  *     workout [threads=N] [ops=N] [live=N] [max=BYTES] [fork=0|1] [strict=0|1] [seed=N]
  *
- * Each thread keeps `live` blocks of random size and replaces, grows, shrinks and checks them; some blocks
- * travel to other threads through a shared exchange and are freed there. With strict=0 a refusal (NULL)
- * is a legal answer, but only with ENOMEM and with every older block untouched.
+ * Each thread keeps `live` blocks of random size and replaces, grows, shrinks and checks them; some
+ * blocks travel to other threads through a shared exchange and are freed there. With strict=0 a
+ * refusal (NULL) is a legal answer, but only with ENOMEM and with every older block untouched.
+ *
  * Exit 0: all well. 1: corrupted data, wrong errno, misaligned block, or a refusal under strict=1.
- * Last line: "workout: N given, M refused". Run by the scripts of rows 1, 11, 12, 15, 16, 18, 20, 21, 22.
+ * Last line: "workout: N given, M refused". Used by rows 1, 11, 12, 15, 16, 18, 20, 21 and 22.
  */
 #include "risk.h"
 
@@ -17,17 +19,19 @@ enum { EXCHANGE = 64, MAX_THREADS = 64, MAX_LIVE = 4096 };
 struct options {
     long threads, ops, live, max, fork, strict, seed;
 };
-static struct options opt = {.threads = 4, .ops = 20000, .live = 200, .max = 1 << 20, .fork = 1, .seed = 1};
+static struct options opt = {
+    .threads = 4, .ops = 20000, .live = 200, .max = 1 << 20, .fork = 1, .seed = 1};
 
-struct block {                 /* lies at the start of every allocation */
+struct block { /* lies at the start of every allocation */
     size_t n_bytes;
-    uint64_t tag;              /* what its marks must look like */
+    uint64_t tag; /* what its marks must look like */
 };
 
 static _Atomic(struct block *) exchange[EXCHANGE];
 static atomic_long n_given, n_refused;
 
-static void die(const char *what, const void *p, unsigned long long expected, unsigned long long seen) {
+static void die(const char *what, const void *p, unsigned long long expected,
+                unsigned long long seen) {
     printf("FAIL: %s at %p: expected %llu, seen %llu\n", what, p, expected, seen);
     fflush(stdout);
     _exit(1);
@@ -59,9 +63,12 @@ static size_t random_size(uint64_t *rng) {
     uint64_t r = next_random(rng);
     size_t n = sizeof(struct block), max = (size_t)opt.max;
     switch (r & 15) {
-    case 0:  n += (r >> 8) % max; break;                               /* anything up to the largest */
-    case 1: case 2: n += (r >> 8) % (max / 16 + 1); break;
-    case 3: case 4: case 5: n += (r >> 8) % 4096; break;
+    case 0: n += (r >> 8) % max; break; /* anything up to the largest */
+    case 1:
+    case 2: n += (r >> 8) % (max / 16 + 1); break;
+    case 3:
+    case 4:
+    case 5: n += (r >> 8) % 4096; break;
     default: n += (r >> 8) % 256; break;
     }
     return n;
@@ -83,10 +90,11 @@ static struct block *take(uint64_t *rng) {
     case 0:
         p = calloc(n / 16 + 1, 16);
         for (size_t i = 0; p && i < n; i += i < 512 ? 1 : 509)
-            if (((char *)p)[i] != 0) die("calloc byte", (char *)p + i, 0, (unsigned char)((char *)p)[i]);
+            if (((char *)p)[i] != 0)
+                die("calloc byte", (char *)p + i, 0, (unsigned char)((char *)p)[i]);
         break;
     case 1:
-        align = (size_t)16 << (how >> 8) % 10;                         /* 16 B to 8 KiB */
+        align = (size_t)16 << (how >> 8) % 10; /* 16 B to 8 KiB */
         errno = posix_memalign(&p, align, n);
         if (errno) p = NULL;
         break;
@@ -111,7 +119,7 @@ static struct block *resize(struct block *b, uint64_t *rng) {
     moved = realloc(b, n);
     if (!moved) {
         refused();
-        check(b, SIZE_MAX);                                            /* the old block must stay whole */
+        check(b, SIZE_MAX); /* the old block must stay whole */
         return b;
     }
     check(moved, kept);
@@ -137,13 +145,11 @@ static void *work(void *arg) {
         case 0:
             if (*slot) *slot = resize(*slot, &rng);
             break;
-        case 1:                                                        /* freed by whoever swaps it out */
+        case 1: /* freed by whoever swaps it out */
             drop(atomic_exchange(&exchange[(r >> 32) % EXCHANGE], *slot));
             *slot = NULL;
             break;
-        default:
-            drop(*slot);
-            *slot = take(&rng);
+        default: drop(*slot); *slot = take(&rng);
         }
     }
     for (long i = 0; i < opt.live; i++) drop(live[i]);
@@ -155,7 +161,9 @@ static void run_threads(long n) {
     long started = 0;
     for (; started < n - 1; started++)
         if (pthread_create(&id[started], NULL, work, (void *)(started + 1))) {
-            if (opt.strict) die("threads started", NULL, (unsigned long long)n, (unsigned long long)started + 1);
+            if (opt.strict)
+                die("threads started", NULL, (unsigned long long)n,
+                    (unsigned long long)started + 1);
             break;
         }
     work(NULL);
@@ -182,9 +190,13 @@ static void run_child(void) {
 }
 
 static void parse(int argc, char **argv) {
-    static const struct { const char *name; long *value; } row[] = {
-        {"threads=", &opt.threads}, {"ops=", &opt.ops},       {"live=", &opt.live}, {"max=", &opt.max},
-        {"fork=", &opt.fork},       {"strict=", &opt.strict}, {"seed=", &opt.seed},
+    static const struct {
+        const char *name;
+        long *value;
+    } row[] = {
+        {"threads=", &opt.threads}, {"ops=", &opt.ops},   {"live=", &opt.live},
+        {"max=", &opt.max},         {"fork=", &opt.fork}, {"strict=", &opt.strict},
+        {"seed=", &opt.seed},
     };
     for (int i = 1; i < argc; i++) {
         size_t r = 0, n = sizeof row / sizeof *row;

@@ -130,7 +130,7 @@ static void check_signed(struct run r) {
     assert_int_equal(*(slab_id *)(address((slab_id)(r.first + r.n)) - VT_OS_PAGE), ~r.first);
 }
 
-static struct run take(size_t n, size_t align) {
+static struct run take_run(size_t n, size_t align) {
     struct run r = {0, n};
     bool is_zero;
     assert_int_equal(vt__slices_take(n, align, &r.first, &is_zero), 0);
@@ -168,7 +168,7 @@ static void shuffle(unsigned n_steps, unsigned n_live, uint64_t seed, unsigned c
             slot->n = 0;
         } else {
             size_t align = (r >> 50) % 8 == 0 ? (size_t)1 << (r >> 55) % 8 : 1;
-            *slot = take(some_size(r >> 8), align);
+            *slot = take_run(some_size(r >> 8), align);
             n_slices += slot->n;
             sign(*slot);
         }
@@ -197,7 +197,7 @@ TEST_WITH(chunk, purges_that_fail_leave_the_figures_true, "VITRINE_RETAIN=0 VITR
     static struct run live[200];
     vt__options_read();
     assert_int_equal(vt__heap_start(), 0);
-    for (unsigned i = 0; i < 200; i++) live[i] = take(1 + i % 9, 1);
+    for (unsigned i = 0; i < 200; i++) live[i] = take_run(1 + i % 9, 1);
     for (unsigned i = 0; i < 200; i += 2) vt__slices_give(live[i].first, live[i].n);
     size_t n = 0;
     for (unsigned i = 1; i < 200; i += 2) n += live[i].n;
@@ -211,7 +211,7 @@ TEST(chunk, two_runs_never_share_a_slice) {
     assert_int_equal(vt__heap_start(), 0);
     uint64_t rng = 5;
     for (unsigned i = 0; i < 300; i++) {
-        live[i] = take(some_size(unit_random(&rng)), 1);
+        live[i] = take_run(some_size(unit_random(&rng)), 1);
         for (unsigned k = 0; k < i; k++)
             assert_true(live[i].first + live[i].n <= live[k].first || live[k].first + live[k].n <= live[i].first);
     }
@@ -219,7 +219,7 @@ TEST(chunk, two_runs_never_share_a_slice) {
 
 TEST(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched) {
     assert_int_equal(vt__heap_start(), 0);
-    struct run a = take(3, 1), fence = take(1, 1);
+    struct run a = take_run(3, 1), fence = take_run(1, 1);
     sign(a);
     vt__slices_give(a.first, a.n);
     bool is_zero;
@@ -234,7 +234,7 @@ TEST(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched) 
 
 TEST(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean) {
     assert_int_equal(vt__heap_start(), 0);
-    struct run a = take(200, 1);
+    struct run a = take_run(200, 1);
     memset(address(a.first), 0x5a, a.n << VT_SLICE_SHIFT);
     vt__slices_give(a.first, a.n);
     assert_true(vt__purge_all() >= a.n << VT_SLICE_SHIFT);
@@ -247,21 +247,51 @@ TEST(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean) {
 
 TEST(chunk, a_run_extends_into_free_neighbours_only) {
     assert_int_equal(vt__heap_start(), 0);
-    struct run a = take(4, 1), b = take(4, 1);
+    struct run a = take_run(4, 1), b = take_run(4, 1);
     assert_int_equal(b.first, a.first + 4); /* the lowest place that fits */
     assert_false(vt__slices_extend(a.first, 4, 1));
     vt__slices_give(b.first, 4);
-    assert_false(vt__slices_extend(a.first, 4, VT_CHUNK_SLICES)); /* past the chunk's end */
     assert_true(vt__slices_extend(a.first, 4, 4));
-    struct run c = take(4, 1);
+    struct run c = take_run(4, 1);
     assert_true(c.first >= a.first + 8 || c.first + 4 <= a.first);
+}
+
+TEST(chunk, a_run_extends_over_chunks_and_stops_at_the_first_one_in_use) {
+    assert_int_equal(vt__heap_start(), 0);
+    struct run a = take_run(VT_CHUNK_SLICES, 1), b = take_run(2 * VT_CHUNK_SLICES, 1), fence = take_run(VT_CHUNK_SLICES, 1);
+    assert_int_equal(b.first, a.first + a.n);
+    assert_int_equal(fence.first, b.first + b.n);
+    vt__slices_give(b.first, b.n);
+    assert_false(vt__slices_extend(a.first, a.n, 2 * VT_CHUNK_SLICES + 1));
+    check_everything(2 * VT_CHUNK_SLICES);
+    if (vt__slices_extend(a.first, a.n, VT_CHUNK_SLICES + 5)) a.n += VT_CHUNK_SLICES + 5;
+    check_everything(a.n + fence.n);
+    vt__slices_give(a.first, a.n);
+    vt__slices_give(fence.first, fence.n);
+    check_everything(0);
+}
+
+TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too, "VITRINE_LIMIT=16M VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
+    vt__options_read();
+    assert_int_equal(vt__heap_start(), 0);
+    /* chunk 0 is the first; then a hole of two, one in use, a hole of two, one in use */
+    struct run hole[2], held[2];
+    for (int i = 0; i < 2; i++) {
+        hole[i] = take_run(2 * VT_CHUNK_SLICES, 1);
+        held[i] = take_run(VT_CHUNK_SLICES, 1);
+    }
+    assert_int_equal(held[0].first + held[0].n, hole[1].first);
+    for (int i = 0; i < 2; i++) vt__slices_give(hole[i].first, hole[i].n); /* purged at once: below the limit again */
+    take_run(4 * VT_CHUNK_SLICES, 1);                                      /* fits into no hole: 14 of 16 MiB now */
+    assert_true(vt__slices_extend(held[0].first, held[0].n, VT_CHUNK_SLICES));
+    assert_false(vt__slices_extend(held[0].first, held[0].n + VT_CHUNK_SLICES, VT_CHUNK_SLICES));
 }
 
 TEST(chunk, the_rest_of_the_last_chunk_of_a_long_run_serves_others) {
     assert_int_equal(vt__heap_start(), 0);
-    struct run big = take(VT_CHUNK_SLICES + 1, 1);
+    struct run big = take_run(VT_CHUNK_SLICES + 1, 1);
     size_t before = vt__window.n_chunks;
-    for (unsigned i = 0; i < 2 * (VT_CHUNK_SLICES - 1); i++) take(1, 1); /* the first chunk's and the tail's free slices */
+    for (unsigned i = 0; i < 2 * (VT_CHUNK_SLICES - 1); i++) take_run(1, 1); /* the first chunk's and the tail's free slices */
     assert_int_equal(vt__window.n_chunks, before);
     vt__slices_give(big.first, big.n);
 }
@@ -287,7 +317,7 @@ static void fork_once(void *unused) {
     vt__heap_fork_done(/* is_child */ false);
     vt__heap_fork_prepare();
     vt__heap_fork_done(/* is_child */ true);
-    take(1, 1);
+    take_run(1, 1);
 }
 
 TEST_WITH(chunk, fork_takes_the_locks_of_every_node, "VITRINE_NUMA_NODES=4") {

@@ -41,7 +41,7 @@ TEST(class, a_slab_holds_as_many_blocks_as_fit_and_wastes_little) {
         assert_true(k->capacity >= 1 && k->capacity <= VT_SLAB_MAX_BLOCKS);
         if (k->capacity == VT_SLAB_MAX_BLOCKS) continue; /* as many as there are bits: the rest is never touched */
         assert_true_msg(tail < k->block_bytes, "class %u: another block would fit into %zu bytes", c, tail);
-        assert_true_msg(tail * 16 <= slab, "class %u: %zu of %zu bytes wasted", c, tail, slab);
+        assert_true_msg(tail * 8 <= slab, "class %u: %zu of %zu bytes wasted", c, tail, slab);
         assert_true(k->list_goal >= 1);
         if (c < VT_N_SMALL) assert_int_equal(k->n_slices, 1); /* the fast path looks at one slice only */
     }

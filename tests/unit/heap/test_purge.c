@@ -47,7 +47,7 @@ TEST(purge, free_slices_of_partly_used_chunks_go_back_too) {
         for (int b = 0; b < 100000; b++) assert_int_equal(((char *)at[i])[b], 1);
 }
 
-TEST_WITH(purge, with_retain_zero_nothing_stays, "VITRINE_RETAIN=0") {
+TEST_WITH(purge, with_retain_zero_nothing_stays, "VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
     for (int i = 0; i < 5; i++) {
         vt__free(touched(MiB(10)));
         assert_int_equal(dirty_bytes_now(), 0);
@@ -145,27 +145,33 @@ TEST_WITH(purge, threads_that_purge_and_allocate_at_once_never_meet_the_same_pag
     assert_int_equal(window_resident(), before << VT_SLICE_SHIFT);
 }
 
-/* Under a hard limit a free chunk that somebody is purging just now must not be missed. */
-static _Atomic int n_refused;
+/* Under a hard limit a free chunk that another thread is purging just now must not be missed. */
+static _Atomic bool is_over;
 
-static void *bounce_below_the_limit(void *unused) {
-    for (int i = 0; i < 4000; i++) {
-        void *p = vt__malloc(MiB(2));
-        if (p == NULL)
-            atomic_fetch_add(&n_refused, 1);
-        else
-            memset(p, 1, 4096);
+static void *bounce_one_chunk(void *unused) {
+    while (!atomic_load(&is_over)) {
+        char *p = vt__malloc(MiB(2));
+        if (p != NULL) memset(p, 1, MiB(2));
         vt__free(p);
     }
     return unused;
 }
 
-TEST_WITH(purge, what_fits_below_the_limit_is_never_refused_because_of_a_purge, "VITRINE_RETAIN=0 VITRINE_LIMIT=12M") {
-    pthread_t id[3];
-    vt__free(vt__malloc(1)); /* 2 MiB, and three times 2 MiB at most */
-    for (int i = 0; i < 3; i++) pthread_create(&id[i], NULL, bounce_below_the_limit, NULL);
-    for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);
-    assert_int_equal(atomic_load(&n_refused), 0);
+TEST_WITH(purge, what_fits_below_the_limit_is_never_refused_because_another_thread_is_purging,
+          "VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0 VITRINE_LIMIT=14M") {
+    pthread_t id[2];
+    int n_refused = 0;
+    vt__free(vt__malloc(1)); /* 2 MiB; the others have 2 MiB each, and we 8 */
+    for (int i = 0; i < 2; i++) pthread_create(&id[i], NULL, bounce_one_chunk, NULL);
+    for (int i = 0; i < 500; i++) {
+        char *p = vt__malloc(MiB(8));
+        n_refused += p == NULL;
+        if (p != NULL) memset(p, 1, MiB(8));
+        vt__free(p);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 2; i++) pthread_join(id[i], NULL);
+    assert_int_equal(n_refused, 0);
 }
 
 UNIT_MAIN()

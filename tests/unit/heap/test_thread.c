@@ -108,7 +108,11 @@ static void allocate_late(void *value) {
     at[0] = vt__realloc(at[0], 5000);
     at[3] = vt__realloc(at[3], 500000);
     for (size_t i = 0; i < n; i++) vt__free(at[i]);
+#ifdef VT_FLAVOUR_tsan
+    (void)value; /* the sanitizer's own end of a thread comes in the last rounds, and nothing may follow it */
+#else
     pthread_setspecific(late_key, value); /* once more, as long as libc goes round */
+#endif
 }
 
 static void *arm_late(void *unused) {
@@ -120,7 +124,9 @@ static void *arm_late(void *unused) {
 TEST(thread, a_thread_may_allocate_in_every_round_of_destructors) {
     assert_int_equal(pthread_key_create(&late_key, allocate_late), 0); /* before ours: runs first in each round */
     for (int i = 0; i < 20; i++) unit_in_thread(arm_late, NULL);
+#ifndef VT_FLAVOUR_tsan
     assert_true(atomic_load(&n_late_rounds) >= 20 * 4);
+#endif
     unit_in_thread(use_a_little, NULL);
     assert_int_equal(stats_now().n_threads, 0); /* this thread never allocated; no heap stayed with a thread that is gone */
     vt__free(vt__malloc(1));
@@ -171,7 +177,9 @@ static void allocate_in_child(void *blocks) {
     for (size_t i = 0; i < inherited->n; i++) vt__free(inherited->at[i]);
     for (int i = 0; i < 3; i++) free_blocks(take_blocks(3000, 100));
     vt__free(vt__malloc(MiB(3)));
+#ifndef VT_FLAVOUR_tsan /* knows no threads in the child of a process that had some */
     unit_in_thread(use_a_little, NULL);
+#endif
     vt__heap_audit();
     vt__heap_release_all();
 }

@@ -58,8 +58,6 @@ TEST(memory, moved_pages_take_their_contents_along_and_leave_zero) {
     }
     for (size_t i = 0; i < MiB(1); i++) assert_int_equal(at[MiB(4) + i], 9);
     for (size_t i = 0; i < MiB(1); i++) assert_int_equal(at[i], 0);
-    vt__os_refresh(at + MiB(4), MiB(1));
-    for (size_t i = 0; i < MiB(1); i++) assert_int_equal(at[MiB(4) + i], 0);
 }
 
 TEST(memory, map_at_refuses_a_place_that_is_taken) {
