@@ -5,6 +5,8 @@
 
 #define SPINS 100 /* a holder needs less than this; longer means it was descheduled */
 
+__thread bool vt__lock_has_all __attribute__((tls_model("initial-exec")));
+
 void vt__lock_slow(struct vt_lock *l) {
     for (int i = 0; i < SPINS; i++) {
         uint32_t free_word = 0;

@@ -31,6 +31,9 @@ struct vt_lock {
 
 #define VT_LOCK_INIT(r) {0, (r)}
 
+/* True while this thread forks: it holds every lock, and handlers of the program that run meanwhile may come back to us. */
+extern __thread bool vt__lock_has_all __attribute__((tls_model("initial-exec")));
+
 void vt__lock_slow(struct vt_lock *l);
 void vt__lock_wake(struct vt_lock *l);
 #ifdef VT_WITH_AUDIT
@@ -43,6 +46,7 @@ VT_INLINE void vt__lock_note_given(struct vt_lock *l) { (void)l; }
 
 VT_INLINE void vt_lock(struct vt_lock *l) {
     uint32_t free_word = 0;
+    if (vt_unlikely(vt__lock_has_all)) return;
     /* acquire: what the last holder wrote is visible from here on; pairs with the exchange in vt_unlock. */
     if (vt_unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
                                                              memory_order_relaxed)))
@@ -50,16 +54,8 @@ VT_INLINE void vt_lock(struct vt_lock *l) {
     vt__lock_note_taken(l);
 }
 
-VT_INLINE bool vt_trylock(struct vt_lock *l) {
-    uint32_t free_word = 0;
-    if (!atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
-        return false;
-    vt__lock_note_taken(l);
-    return true;
-}
-
 VT_INLINE void vt_unlock(struct vt_lock *l) {
+    if (vt_unlikely(vt__lock_has_all)) return;
     vt__lock_note_given(l);
     /* release: our writes happen before the next holder's acquire. */
     if (vt_unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)) vt__lock_wake(l);

@@ -6,6 +6,8 @@
  *
  * Climate: malloc, but for failing.
  */
+#include <stdlib.h>
+
 #include "heap/fast.h"
 #include "heap/heap.h"
 #include "os/os.h"
@@ -20,6 +22,9 @@ extern void cxa_throw(void *exception, void *type, void (*destroy)(void *)) __as
 extern const char bad_alloc_typeinfo[] __asm__("_ZTISt9bad_alloc") OF_CXX;
 extern const char bad_alloc_vtable[] __asm__("_ZTVSt9bad_alloc") OF_CXX;
 extern void bad_alloc_destroy(void *exception) __asm__("_ZNSt9bad_allocD1Ev") OF_CXX;
+
+/* A static program that knows only operator new must get the malloc family from us as well, or it would have two heaps. */
+__attribute__((used)) static void *(*const whole_family)(size_t) = malloc;
 
 /* Calls f; true when it threw, and the exception ends here. C has no catch: cxx_catch.S. */
 bool vt__call_catching(void (*f)(void));

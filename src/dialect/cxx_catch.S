@@ -3,6 +3,9 @@
  * What a C++ compiler makes of  try { f(); return false; } catch (...) { return true; }  The personality routine and the
  * two catch functions are weak, as in cxx.c: a program that can throw has them.
  */
+#if defined(__CET__)
+#include <cet.h>
+#endif
 #if defined(__x86_64__)
         .weak   __gxx_personality_v0
         .weak   __cxa_begin_catch

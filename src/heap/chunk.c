@@ -430,8 +430,8 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
 
 int vt__chunks_open(void) {
     size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
-    void *maps;
-    int err = vt__os_map(vt_round_up(2 * map_bytes, VT_OS_PAGE), &maps);
+    void *maps = vt__pool.free_map;
+    int err = maps == NULL ? vt__os_map(vt_round_up(2 * map_bytes, VT_OS_PAGE), &maps) : 0;
     if (err != 0) return err;
     vt__pool.free_map = maps;
     vt__pool.clean_map = vt__pool.free_map + map_bytes / sizeof(uint64_t);

@@ -128,6 +128,7 @@ struct heap {
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE) _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
     _Atomic uint32_t state;
+    _Atomic uint32_t n_whole_pending; /* slabs that came back whole since we last looked */
     _Atomic uint64_t n_remote_frees; /* blocks we sent to other heaps */
     /* under the heaps lock */
     struct heap *next;        /* all heaps, never shortened */
@@ -231,12 +232,15 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls); /* what came back 
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
+void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
 
 /* remote.c */
 void vt__remote_free(struct slab *head, struct block *b);
 void vt__remote_flush(struct heap *h);
+uint64_t vt__remote_count(uint64_t remote_word);
+bool vt__remote_is_discarded(uint64_t remote_word);
 void vt__remote_collect(struct heap *h, bool has_heaps_lock); /* what others freed of h's, by h's owner */
 
 /* thread.c */

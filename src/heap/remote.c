@@ -6,6 +6,9 @@
  *
  *   remote   63..49 count   48 queued: the slab is on, or on its way to, some pending stack   47..0 first block
  *
+ * A slab whose blocks have all come back that way, and whose owner does not look (it sleeps, perhaps for good), is
+ * discarded by the thread that freed the last one: its pages go back to the system, and a mark takes the list's place.
+ *
  * A slab may change owner (its thread ended, another adopted it) while it is on the old owner's stack: whoever collects
  * it forwards it to the new one. `queued` keeps a slab from being on two stacks.
  *
@@ -13,10 +16,17 @@
  */
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
 
 #define BLOCK_MASK ((UINT64_C(1) << 48) - 1)
 #define QUEUED (UINT64_C(1) << 48)
 #define COUNT_SHIFT 49
+#define WHOLE_PENDING_MAX 16 /* slabs */
+
+/* In place of the first block: */
+#define DISCARDING 1 /* somebody is giving the pages back: come again later */
+#define DISCARDED 2  /* all blocks are free, and the pages are gone */
 
 static uint64_t count_of(uint64_t remote) { return remote >> COUNT_SHIFT; }
 static struct block *block_of(uint64_t remote) { return (struct block *)(uintptr_t)(remote & BLOCK_MASK); }
@@ -39,6 +49,26 @@ static struct heap *push_pending(struct slab *s) {
 
 static bool is_pooled(struct heap *h) { return atomic_load_explicit(&h->state, memory_order_seq_cst) == HEAP_POOLED; }
 
+/* Every block of s is in its remote list, whose word is `remote`: nobody but the owner can touch it any more. */
+static void discard(struct slab *s, uint64_t remote) {
+    uint64_t marked = (remote & ~BLOCK_MASK) | DISCARDING;
+    /* acquire: the owner may have collected it first; then it is not ours to discard */
+    if (!atomic_compare_exchange_strong_explicit(&s->remote, &remote, marked, memory_order_acquire, memory_order_relaxed))
+        return;
+    size_t n_bytes = vt__classes[s->cls].n_slices * VT_SLICE;
+    bool is_done = vt__os_purge((void *)vt__slice_address(vt__slab_id(s)), n_bytes) == 0;
+    /* release: the purge happens before the owner uses the memory again. If the system refused, the list is as it was. */
+    atomic_store_explicit(&s->remote, is_done ? (remote & ~BLOCK_MASK) | DISCARDED : remote, memory_order_release);
+}
+
+/* Does the owner seem to sleep? It has not looked since a good number of whole slabs came back. */
+static bool should_discard(struct slab *s, uint64_t remote) {
+    if (count_of(remote) != vt__classes[s->cls].capacity) return false;
+    struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
+    /* relaxed: a hint */
+    return atomic_fetch_add_explicit(&h->n_whole_pending, 1, memory_order_relaxed) >= WHOLE_PENDING_MAX;
+}
+
 /* A batch of n blocks, linked from head to tail, goes home. */
 static void send(struct slab *s, struct block *head, struct block *tail, uint64_t n) {
     uint64_t old = atomic_load_explicit(&s->remote, memory_order_relaxed);
@@ -50,9 +80,12 @@ static void send(struct slab *s, struct block *head, struct block *tail, uint64_
          * collect. On failure we only retry, so relaxed. */
     } while (!atomic_compare_exchange_weak_explicit(&s->remote, &old, new, memory_order_release,
                                                     memory_order_relaxed));
-    if ((old & QUEUED) != 0) return;
-    struct heap *owner = push_pending(s);
-    if (is_pooled(owner)) vt__heap_collect_pooled(owner);
+    if ((old & QUEUED) == 0) {
+        struct heap *owner = push_pending(s);
+        if (is_pooled(owner)) vt__heap_collect_pooled(owner);
+    } else if (vt_unlikely(should_discard(s, new))) {
+        discard(s, new);
+    }
 }
 
 /* ---- the freeing side: rings ---- */
@@ -92,7 +125,8 @@ static struct ring *ring_for(struct heap *h, slab_id i) {
 
 void vt__remote_free(struct slab *s, struct block *b) {
     struct heap *h = vt__tls.real;
-    if (h == NULL) { /* before this thread's first malloc, or after its end */
+    if (h == NULL && vt__life_thread_is_staying()) h = vt__heap_attach(); /* it may have many more to free */
+    if (h == NULL) {
         send(s, b, b, 1);
         return;
     }
@@ -113,6 +147,10 @@ void vt__remote_free(struct slab *s, struct block *b) {
 static void absorb(struct slab *s, uint64_t remote) {
     uint64_t n = count_of(remote);
     struct block *b = block_of(remote);
+    if ((uintptr_t)b == DISCARDED) {
+        vt__slab_start_over(s);
+        return;
+    }
     while (n-- > 0) {
         struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
         vt__slab_give_back(s, b); /* the last one may release s */
@@ -120,15 +158,29 @@ static void absorb(struct slab *s, uint64_t remote) {
     }
 }
 
+/* The whole list, unless it is being discarded right now: then it stays. */
+static uint64_t take_remote(struct slab *s) {
+    uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed);
+    do {
+        if ((remote & BLOCK_MASK) == DISCARDING) return remote;
+        /* acquire: pairs with the release in send and in discard; the blocks' links are visible */
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &remote, 0, memory_order_acquire, memory_order_relaxed));
+    return remote;
+}
+
 void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
+    atomic_store_explicit(&h->n_whole_pending, 0, memory_order_relaxed);
     /* acquire: pairs with the push: pending_next of each slab is visible */
     slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_acquire);
     while (i != 0) {
         struct slab *s = vt__slab(i);
         i = atomic_load_explicit(&s->pending_next, memory_order_relaxed); /* before somebody may queue it again */
         if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
-            /* acquire: pairs with send's release; the blocks' links are visible */
-            absorb(s, atomic_exchange_explicit(&s->remote, 0, memory_order_acquire));
+            uint64_t remote = take_remote(s);
+            if ((remote & BLOCK_MASK) == DISCARDING)
+                push_pending(s); /* still queued: the next look finds it done */
+            else
+                absorb(s, remote);
             continue;
         }
         struct heap *owner = push_pending(s); /* it moved: still queued, now with its new owner */
@@ -139,3 +191,9 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
             vt__heap_collect_pooled(owner);
     }
 }
+
+/* ---- for statistics ---- */
+
+uint64_t vt__remote_count(uint64_t remote_word) { return count_of(remote_word); }
+
+bool vt__remote_is_discarded(uint64_t remote_word) { return (uintptr_t)block_of(remote_word) == DISCARDED; }

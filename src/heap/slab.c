@@ -319,6 +319,21 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
     if (--s->room == 0) vt__slab_attend(s);
 }
 
+void vt__slab_start_over(struct slab *s) {
+    struct heap *h = owner_of(s);
+    s->free = NULL;
+    s->carved = 0;
+    s->was_zero = true;
+    clear_free_bits(s);
+    if (s->state == SLAB_CURRENT) {
+        s->room = 1;
+        return;
+    }
+    vt__queue_remove(h, s);
+    s->room = 0;
+    slab_release(s);
+}
+
 /* Ready blocks go back to their slab. */
 static void forget_list(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];

@@ -40,7 +40,9 @@ static void add_slab(const struct slab *s, struct vt_class_stats *k) {
     if (s->state == SLAB_FULL) out += cls->capacity - vt__wake_after(s);
     if (s->state == SLAB_CURRENT && out > 0) out--;
     if (out > carved) out = carved;
-    uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed) >> 49;
+    uint64_t remote_word = atomic_load_explicit(&s->remote, memory_order_relaxed);
+    uint64_t remote = vt__remote_count(remote_word);
+    if (vt__remote_is_discarded(remote_word)) carved = out = 0; /* its pages are gone */
     k->n_slabs++;
     k->n_blocks += cls->capacity;
     k->n_live += out; /* less what is cached, at the end */

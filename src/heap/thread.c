@@ -123,9 +123,10 @@ bool vt__adopt(struct heap *h, unsigned cls) {
     return s != NULL;
 }
 
+/* May be called again after a failure: each step that succeeded stays as it is. */
 int vt__heap_start(void) {
     vt__classes_init();
-    int err = vt__window_open();
+    int err = vt__window.n_bytes == 0 ? vt__window_open() : 0;
     return err != 0 ? err : vt__chunks_open();
 }
 
@@ -140,9 +141,11 @@ void vt__heap_fork_prepare(void) {
     vt_lock(&vt__heaps_lock);
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
+    vt__lock_has_all = true; /* handlers registered before ours run after it, and may malloc */
 }
 
 void vt__heap_fork_done(bool is_child) {
+    vt__lock_has_all = false;
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
     if (is_child)

@@ -23,6 +23,7 @@
 #define CONSTRAINED_MIN GiB(1)
 #define CONSTRAINED_LOW TiB(16)   /* between a program's own places and the system's, nothing lives there */
 #define FOREIGN_TRIES 64
+#define SMALL_PROGRAM_BYTES MiB(8) /* no huge pages below this */
 
 
 struct vt_map vt__map = {.key = VT_KEY_BITS};
@@ -52,12 +53,22 @@ static int open_tables(size_t window_bytes) {
     void *at = NULL;
     int err = vt__os_reserve(total, GAP_BYTES, &at);
     if (err != 0) return err;
+    if (vt__os_hugepages_are_always()) vt__os_hugepages(at, total, false);
+    vt__os_core(at, total, false); /* until it is accessible: gcore would write all of it */
     vt__os_name(at, total, VT_TABLES_NAME);
     char *next = (char *)at + GAP_BYTES;
     vt__map.slabs = (struct slab *)next;
     next += slab_bytes + GAP_BYTES;
     vt__chunks = (struct chunk *)next;
     return 0;
+}
+
+/* Where every mapping gets huge pages, a small program would pay 2 MiB for its first page. */
+static void keep_small(void *window) {
+    bool is_off = vt_opt(thp) == VT_OFF;
+    if (!is_off && !vt__os_hugepages_are_always()) return;
+    vt__os_hugepages(window, is_off ? vt__window.n_bytes : SMALL_PROGRAM_BYTES, false);
+    if (!is_off && vt_opt(thp) == VT_ON) vt__os_hugepages(window, SMALL_PROGRAM_BYTES, true);
 }
 
 static int open_reserved(void) {
@@ -70,10 +81,12 @@ static int open_reserved(void) {
         vt__os_unmap(at, n_bytes);
         return err;
     }
+    vt__os_core(at, n_bytes, false);
     vt__os_name(at, n_bytes, VT_HEAP_NAME);
     vt__map.base = (uintptr_t)at;
     vt__window.n_bytes = n_bytes;
     vt__window.is_reserved = true;
+    keep_small(at);
     return 0;
 }
 
@@ -94,10 +107,16 @@ int vt__window_open(void) {
     return open_constrained(limit);
 }
 
+static int make_accessible(void *at, size_t n_bytes) {
+    int err = vt__os_commit(at, n_bytes);
+    if (err == 0) vt__os_core(at, n_bytes, true);
+    return err;
+}
+
 static int commit_table(void *table, size_t row_bytes, size_t first, size_t end) {
     uintptr_t from = vt_round_down((uintptr_t)table + first * row_bytes, VT_OS_PAGE);
     uintptr_t to = vt_round_up((uintptr_t)table + end * row_bytes, VT_OS_PAGE);
-    return vt__os_commit((void *)from, to - from);
+    return make_accessible((void *)from, to - from);
 }
 
 /* The tables' rows for all chunks below `end`. */
@@ -135,7 +154,7 @@ static int commit_chunks(size_t n, size_t *first) {
     if (*first + n > vt__window.n_bytes >> VT_CHUNK_SHIFT) return -ENOMEM;
     int err = commit_tables(*first + n);
     if (err != 0) return err;
-    return vt__os_commit(chunk_address(*first), n << VT_CHUNK_SHIFT);
+    return make_accessible(chunk_address(*first), n << VT_CHUNK_SHIFT);
 }
 
 /* A little more than asked for as the heap grows, so that growing costs few system calls. */

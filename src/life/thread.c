@@ -33,6 +33,8 @@ bool vt__life_thread_attached(void) {
     return pthread_setspecific(ends.key, &ends) == 0;
 }
 
+bool vt__life_thread_is_staying(void) { return n_rounds == 0; }
+
 static void fork_parent(void) { vt__heap_fork_done(/* is_child */ false); }
 
 static void fork_child(void) {

@@ -90,6 +90,10 @@ int vt__os_hugepages(void *at, size_t n_bytes, bool allow) {
     return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, allow ? MADV_HUGEPAGE : MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
+void vt__os_core(void *at, size_t n_bytes, bool is_wanted) {
+    vt__syscall(SYS_madvise, (long)at, (long)n_bytes, is_wanted ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
+}
+
 void vt__os_name(void *at, size_t n_bytes, const char *name) {
     if (vt__os_forced_failure(VT_CALL_NAME) != 0) return;
     vt__syscall(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, (long)at, (long)n_bytes, (long)name, 0);

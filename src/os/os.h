@@ -21,6 +21,7 @@ int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes);                    /* contents dropped, reads as zero */
 int vt__os_move(void *from, size_t n_bytes, void *to);         /* pages change address; from reads as zero */
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow);
+void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or not */
 void vt__os_name(void *at, size_t n_bytes, const char *name);  /* shown in /proc/PID/maps where supported */
 
 /* Threads and time */

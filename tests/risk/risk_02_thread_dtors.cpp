@@ -41,6 +41,7 @@ void set_note(unsigned key, unsigned round, unsigned seed) {
     if (!CHECK_NOT_NULL(n)) return;
     n->key = key, n->round = round, n->seed = seed;
     fill(n->body, sizeof n->body, seed);
+    free(pthread_getspecific(keys[key])); /* a note that is replaced is nobody's any more */
     CHECK_EQ(pthread_setspecific(keys[key], n), 0);
 }
 

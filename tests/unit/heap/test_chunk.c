@@ -217,7 +217,8 @@ TEST(chunk, two_runs_never_share_a_slice) {
     }
 }
 
-TEST(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched) {
+TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched, "VITRINE_RETAIN=1G") {
+    vt__options_read();
     assert_int_equal(vt__heap_start(), 0);
     struct run a = take_run(3, 1), fence = take_run(1, 1);
     sign(a);
@@ -232,7 +233,8 @@ TEST(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched) 
     vt__slices_give(fence.first, 1);
 }
 
-TEST(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean) {
+TEST_WITH(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean, "VITRINE_RETAIN=1G") {
+    vt__options_read();
     assert_int_equal(vt__heap_start(), 0);
     struct run a = take_run(200, 1);
     memset(address(a.first), 0x5a, a.n << VT_SLICE_SHIFT);

@@ -159,6 +159,24 @@ TEST(large, a_block_that_moved_leaves_zero_or_nothing_to_calloc) {
     vt__free(q);
 }
 
+/* Earlier moves leave the window in several mappings; a block may then lie in more than one, and grow again. */
+TEST(large, a_block_over_several_mappings_moves_like_any_other) {
+    for (int turn = 0; turn < 20; turn++) {
+        char *a = vt__malloc(MiB(3)), *fence = vt__malloc(MiB(2));
+        memset(a, 1, MiB(3));
+        a = vt__realloc(a, MiB(5)); /* moved */
+        vt__free(fence);
+        vt__free(a);
+        char *b = vt__malloc(MiB(11)), *second = vt__malloc(MiB(2));
+        memset(b, 0x21 + turn, MiB(11));
+        b = vt__realloc(b, MiB(30));
+        for (size_t i = 0; i < MiB(11); i += 64) assert_int_equal(b[i], 0x21 + turn);
+        memset(b, 2, MiB(30));
+        vt__free(second);
+        vt__free(b);
+    }
+}
+
 TEST(large, alignment_up_to_a_gibibyte) {
     for (size_t align = 16; align <= GiB(1); align *= 2)
         for (size_t n = 1; n <= MiB(3); n = n * 50 + 3) {
