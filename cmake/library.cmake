@@ -32,9 +32,10 @@ function(vt_flags target)
 endfunction()
 
 function(vt_shared target output)
-    add_library(${target} SHARED ${VT_SOURCES} ${VT_OVERRIDE_SOURCES})
+    add_library(${target} SHARED ${VT_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S)
     vt_flags(${target} ${ARGN})
-    target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs)
+    target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
+        $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output})
 endfunction()
 

@@ -10,7 +10,12 @@
 
 _Atomic bool vt__purge_is_wanted;
 
+/* Frees of an interrupted slow path, for the next one that is not: a stack through the blocks' first words. */
+static _Atomic(struct block *) deferred;
+static void free_deferred(void);
+
 void vt__poll(void) {
+    if (vt_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL)) free_deferred();
     if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
     atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
     vt__life_purge_wanted();
@@ -30,8 +35,24 @@ static void *take_small(struct heap *h, unsigned cls) {
 
 static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach(); }
 
+/* A slow path holds locks and has lists half changed. A signal handler that interrupts it and calls us again finds
+ * is_busy set: its malloc fails and its frees are put aside (deferred.next), but nothing waits for itself. Only the slow
+ * paths know; docs/design.md tells what remains unsafe about malloc in a handler. */
+static bool enter(void) {
+    if (vt_unlikely(vt__tls.is_busy)) return false;
+    vt__tls.is_busy = true;
+    atomic_signal_fence(memory_order_seq_cst); /* the handler runs on this thread: order for the compiler suffices */
+    return true;
+}
+
+static void leave(void) {
+    atomic_signal_fence(memory_order_seq_cst);
+    vt__tls.is_busy = false;
+}
+
 /* What follows a slow malloc: chores that need all locks free, and the rules about failing. */
 static void *finish(struct heap *h, void *p) {
+    leave();
     vt__poll();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
@@ -45,11 +66,8 @@ static void *no_memory(void) {
 
 void *vt__malloc_slow(size_t n_bytes) {
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL)) return no_memory();
-    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX) {
-        void *p = vt__take_medium(h, vt__class_of(n_bytes));
-        return vt_likely(p != NULL && !h->is_borrowed) ? p : finish(h, p);
-    }
+    if (vt_unlikely(h == NULL || !enter())) return no_memory();
+    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX) return finish(h, vt__take_medium(h, vt__class_of(n_bytes)));
     if (n_bytes <= VT_SMALL_MAX) return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
     return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
 }
@@ -61,7 +79,7 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
     if (n_bytes > VT_MEDIUM_MAX) {
         struct heap *h = my_heap();
-        return h != NULL ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
+        return h != NULL && enter() ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
     }
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
@@ -81,7 +99,7 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return vt__fast_malloc(n);
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL)) return no_memory();
+    if (vt_unlikely(h == NULL || !enter())) return no_memory();
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
         unsigned cls = vt__class_of(n);
         while ((vt__classes[cls].block_bytes & (align - 1)) != 0) cls++; /* the last class, 64 KiB, suits all */
@@ -103,6 +121,23 @@ static void free_block(struct slab *s, uintptr_t owner, void *p) {
         vt__remote_free(head, p);
 }
 
+static void defer(void *p) {
+    struct block *b = p;
+    struct block *head = atomic_load_explicit(&deferred, memory_order_relaxed);
+    do b->link = (uintptr_t)head;
+    /* release: the link is visible before the block; pairs with the acquire in free_deferred */
+    while (!atomic_compare_exchange_weak_explicit(&deferred, &head, b, memory_order_release, memory_order_relaxed));
+}
+
+VT_COLD static void free_deferred(void) {
+    struct block *b = atomic_exchange_explicit(&deferred, NULL, memory_order_acquire);
+    while (b != NULL) {
+        struct block *next = (struct block *)b->link;
+        vt__free(b);
+        b = next;
+    }
+}
+
 void vt__free_slow(void *p) {
     if (p == NULL) return;
     if (!vt__is_in_window(p)) {
@@ -113,10 +148,26 @@ void vt__free_slow(void *p) {
     /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_NONE) vt__bad_free(p);
+    if (!enter()) {
+        defer(p);
+        return;
+    }
     if (owner == VT_OWNER_LARGE)
         vt__large_free(s, p);
     else
         free_block(s, owner, p);
+    leave();
+    vt__poll();
+}
+
+void vt__free_attend(void *p) {
+    struct slab *s = vt__slab(vt__slice_of(p));
+    if (!enter()) {
+        s->room = 1; /* interrupted: the next free asks again */
+        return;
+    }
+    vt__slab_attend(s);
+    leave();
     vt__poll();
 }
 
@@ -176,7 +227,7 @@ void vt__free_sized(void *p, size_t n_bytes) {
 static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
-    return h != NULL ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
+    return h != NULL && enter() ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
 }
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
@@ -198,7 +249,9 @@ void *vt__realloc(void *p, size_t n_bytes) {
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
+        if (!enter()) return no_memory();
         void *to = vt__large_realloc(s, p, n_bytes);
+        leave();
         vt__poll();
         if (to != NULL) return to;
     } else if (n_bytes <= usable && n_bytes >= usable / 2) {

@@ -305,11 +305,6 @@ void vt__slab_attend(struct slab *s) {
     slab_release(s);
 }
 
-void vt__free_attend(void *p) {
-    vt__slab_attend(vt__slab(vt__slice_of(p)));
-    vt__poll();
-}
-
 void vt__slab_give_back(struct slab *s, struct block *b) {
 #if VT_HARDEN > 0
     if (mark_free(s, number_of(s, b))) vt__double_free(b, s);

@@ -4,8 +4,9 @@
  *     mem_idle_giveback single|threads|remote
  *
  * 512 MiB of 128-byte blocks, the first 90 % are freed, then one second of sleep without a call to
- * the allocator. RSS may be 1.2 times what is kept. `threads`: the program has idle threads;
- * `remote`: another thread frees.
+ * the allocator. RSS may be 1.2 times what is kept. `threads`: the program has idle threads.
+ * `remote`: another thread frees, and the owner goes on with a little work of its own before it
+ * sleeps, which is when it learns of the frees.
  */
 #include "risk.h"
 
@@ -45,6 +46,7 @@ int main(int argc, char **argv) {
     if (strcmp(mode, "remote") == 0) {
         MUST(pthread_create(&id, NULL, free_most, NULL) == 0);
         MUST(pthread_join(id, NULL) == 0);
+        for (size_t i = 0; i < 100000; i++) free(malloc(1 + i % 2000));
     } else {
         free_most(NULL);
     }

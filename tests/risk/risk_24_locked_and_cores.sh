@@ -58,3 +58,4 @@ if have gcore; then
 else
     say "part skipped: gcore (gdb) is not installed"
 fi
+exit 0

@@ -8,11 +8,12 @@ must "$TMP/unwind"
 compile "$TMP/unwind_cet" risk_26_unwind.cpp -fcf-protection=full -O2 -ldl 2>/dev/null &&
     must "$TMP/unwind_cet"
 
-# A shadow-stack or IBT process turns the protection off when one library lacks the mark.
+# A process with a shadow stack turns it off when one library lacks the mark. (Linux has no IBT in user space, and its landing
+# marks would cost malloc and free an instruction each, so that mark is not set.)
 case $(uname -m) in
     x86_64) notes=$(readelf -nW "$VT_SO" | grep -i 'x86 feature: ')
-            case $notes in *IBT*SHSTK*) say "marks: $notes" ;;
-                *) fail "expected the marks IBT and SHSTK in $SO_NAME, saw '$notes'" ;; esac
+            case $notes in *SHSTK*) say "marks: $notes" ;;
+                *) fail "expected the mark SHSTK in $SO_NAME, saw '$notes'" ;; esac
             grep -qw user_shstk /proc/cpuinfo || say "part skipped: no shadow stack on this CPU, the mark alone was checked" ;;
     aarch64) notes=$(readelf -nW "$VT_SO" | grep -i 'AArch64 feature: ')
             case $notes in *BTI*PAC*) ;; *) fail "expected the marks BTI and PAC in $SO_NAME, saw '$notes'" ;; esac ;;

@@ -76,6 +76,11 @@ TEST(chunk_bits, masks_and_aligned_starts_have_the_right_bits) {
 
 /* ---- the whole structure ---- */
 
+static void start(void) {
+    vt__options_read();
+    assert_int_equal(vt__heap_start(), 0);
+}
+
 static bool is_in_bin(const struct vt_shard *sh, unsigned bin, size_t chunk) {
     for (uint32_t i = sh->bin[bin]; i != 0; i = vt__chunks[i - 1].next)
         if (i - 1 == chunk) return true;
@@ -151,7 +156,7 @@ static size_t some_size(uint64_t r) {
 static void shuffle(unsigned n_steps, unsigned n_live, uint64_t seed, unsigned check_every) {
     static struct run live[512];
     size_t n_slices = 0;
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     for (unsigned i = 0; i < n_steps; i++) {
         uint64_t r = unit_random(&seed);
         struct run *slot = &live[r % n_live];
@@ -189,14 +194,12 @@ TEST_WITH(chunk, random_takes_and_gives_keep_every_figure_true, "VITRINE_WINDOW=
 
 TEST_WITH(chunk, with_nothing_retained_every_give_purges_and_the_figures_stay_true,
           "VITRINE_RETAIN=0 VITRINE_WINDOW=64G") {
-    vt__options_read();
     shuffle(4000, 200, 22, 31);
 }
 
 TEST_WITH(chunk, purges_that_fail_leave_the_figures_true, "VITRINE_RETAIN=0 VITRINE_FAIL_ALWAYS=purge VITRINE_WINDOW=64G") {
     static struct run live[200];
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     for (unsigned i = 0; i < 200; i++) live[i] = take_run(1 + i % 9, 1);
     for (unsigned i = 0; i < 200; i += 2) vt__slices_give(live[i].first, live[i].n);
     size_t n = 0;
@@ -208,7 +211,7 @@ TEST_WITH(chunk, purges_that_fail_leave_the_figures_true, "VITRINE_RETAIN=0 VITR
 
 TEST(chunk, two_runs_never_share_a_slice) {
     static struct run live[300];
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     uint64_t rng = 5;
     for (unsigned i = 0; i < 300; i++) {
         live[i] = take_run(some_size(unit_random(&rng)), 1);
@@ -218,8 +221,7 @@ TEST(chunk, two_runs_never_share_a_slice) {
 }
 
 TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched, "VITRINE_RETAIN=1G") {
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct run a = take_run(3, 1), fence = take_run(1, 1);
     sign(a);
     vt__slices_give(a.first, a.n);
@@ -234,8 +236,7 @@ TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touc
 }
 
 TEST_WITH(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean, "VITRINE_RETAIN=1G") {
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct run a = take_run(200, 1);
     memset(address(a.first), 0x5a, a.n << VT_SLICE_SHIFT);
     vt__slices_give(a.first, a.n);
@@ -248,7 +249,7 @@ TEST_WITH(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean, "VITRINE_RET
 }
 
 TEST(chunk, a_run_extends_into_free_neighbours_only) {
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct run a = take_run(4, 1), b = take_run(4, 1);
     assert_int_equal(b.first, a.first + 4); /* the lowest place that fits */
     assert_false(vt__slices_extend(a.first, 4, 1));
@@ -259,7 +260,7 @@ TEST(chunk, a_run_extends_into_free_neighbours_only) {
 }
 
 TEST(chunk, a_run_extends_over_chunks_and_stops_at_the_first_one_in_use) {
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct run a = take_run(VT_CHUNK_SLICES, 1), b = take_run(2 * VT_CHUNK_SLICES, 1), fence = take_run(VT_CHUNK_SLICES, 1);
     assert_int_equal(b.first, a.first + a.n);
     assert_int_equal(fence.first, b.first + b.n);
@@ -274,8 +275,7 @@ TEST(chunk, a_run_extends_over_chunks_and_stops_at_the_first_one_in_use) {
 }
 
 TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too, "VITRINE_LIMIT=16M VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     /* chunk 0 is the first; then a hole of two, one in use, a hole of two, one in use */
     struct run hole[2], held[2];
     for (int i = 0; i < 2; i++) {
@@ -290,7 +290,7 @@ TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too, "VITRINE_LIMIT=16M V
 }
 
 TEST(chunk, the_rest_of_the_last_chunk_of_a_long_run_serves_others) {
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct run big = take_run(VT_CHUNK_SLICES + 1, 1);
     size_t before = vt__window.n_chunks;
     for (unsigned i = 0; i < 2 * (VT_CHUNK_SLICES - 1); i++) take_run(1, 1); /* the first chunk's and the tail's free slices */
@@ -302,8 +302,7 @@ TEST_WITH(chunk, a_hard_limit_refuses_what_is_above_it_and_frees_make_room_again
     struct run r[64];
     unsigned n = 0;
     bool is_zero;
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     while (n < 64 && vt__slices_take(32, 1, &r[n].first, &is_zero) == 0) r[n++].n = 32;
     assert_true_msg(n >= 14 && n <= 16, "expected about 15 MiB of 16, seen %u", n);
     assert_int_equal(vt__slices_take(64 * 20, 1, &r[63].first, &is_zero), -ENOMEM);
@@ -324,8 +323,7 @@ static void fork_once(void *unused) {
 
 TEST_WITH(chunk, fork_takes_the_locks_of_every_node, "VITRINE_NUMA_NODES=4") {
     int status;
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     assert_string_equal(unit_stderr_of(fork_once, NULL, &status), "");
     assert_int_equal(status, 0);
 }
@@ -333,8 +331,7 @@ TEST_WITH(chunk, fork_takes_the_locks_of_every_node, "VITRINE_NUMA_NODES=4") {
 TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails, "VITRINE_LIMIT=8M VITRINE_NUMA_NODES=2") {
     bool is_zero;
     slab_id first;
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
+    start();
     struct vt_shard *mine = my_shard();
     struct vt_shard *other = &vt__shards[mine == &vt__shards[0] ? 1 : 0];
     /* all there is, in the hands of the other node, with free slices in between */
