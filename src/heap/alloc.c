@@ -30,7 +30,7 @@ static void *take_small(struct heap *h, unsigned cls) {
     }
     struct block *next = link_next(b, cls);
     h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls);
-    return b;
+    return vt__secure_handed_out(b);
 }
 
 static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach(); }
@@ -38,21 +38,21 @@ static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt_
 /* A slow path holds locks and has lists half changed. A signal handler that interrupts it and calls us again finds
  * is_busy set: its malloc fails and its frees are put aside (deferred.next), but nothing waits for itself. Only the slow
  * paths know; docs/design.md tells what remains unsafe about malloc in a handler. */
-static bool enter(void) {
+bool vt__enter(void) {
     if (vt_unlikely(vt__tls.is_busy)) return false;
     vt__tls.is_busy = true;
     atomic_signal_fence(memory_order_seq_cst); /* the handler runs on this thread: order for the compiler suffices */
     return true;
 }
 
-static void leave(void) {
+void vt__leave(void) {
     atomic_signal_fence(memory_order_seq_cst);
     vt__tls.is_busy = false;
 }
 
 /* What follows a slow malloc: chores that need all locks free, and the rules about failing. */
 static void *finish(struct heap *h, void *p) {
-    leave();
+    vt__leave();
     vt__poll();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
@@ -66,7 +66,7 @@ static void *no_memory(void) {
 
 void *vt__malloc_slow(size_t n_bytes) {
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !enter())) return no_memory();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX) return finish(h, vt__take_medium(h, vt__class_of(n_bytes)));
     if (n_bytes <= VT_SMALL_MAX) return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
     return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
@@ -79,7 +79,7 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
     if (n_bytes > VT_MEDIUM_MAX) {
         struct heap *h = my_heap();
-        return h != NULL && enter() ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
+        return h != NULL && vt__enter() ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
     }
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
@@ -99,7 +99,7 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return vt__fast_malloc(n);
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !enter())) return no_memory();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
         unsigned cls = vt__class_of(n);
         while ((vt__classes[cls].block_bytes & (align - 1)) != 0) cls++; /* the last class, 64 KiB, suits all */
@@ -148,7 +148,7 @@ void vt__free_slow(void *p) {
     /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_NONE) vt__bad_free(p);
-    if (!enter()) {
+    if (!vt__enter()) {
         defer(p);
         return;
     }
@@ -156,18 +156,18 @@ void vt__free_slow(void *p) {
         vt__large_free(s, p);
     else
         free_block(s, owner, p);
-    leave();
+    vt__leave();
     vt__poll();
 }
 
 void vt__free_attend(void *p) {
     struct slab *s = vt__slab(vt__slice_of(p));
-    if (!enter()) {
+    if (!vt__enter()) {
         s->room = 1; /* interrupted: the next free asks again */
         return;
     }
     vt__slab_attend(s);
-    leave();
+    vt__leave();
     vt__poll();
 }
 
@@ -227,7 +227,7 @@ void vt__free_sized(void *p, size_t n_bytes) {
 static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
-    return h != NULL && enter() ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
+    return h != NULL && vt__enter() ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
 }
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
@@ -249,9 +249,9 @@ void *vt__realloc(void *p, size_t n_bytes) {
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
-        if (!enter()) return no_memory();
+        if (!vt__enter()) return no_memory();
         void *to = vt__large_realloc(s, p, n_bytes);
-        leave();
+        vt__leave();
         vt__poll();
         if (to != NULL) return to;
     } else if (n_bytes <= usable && n_bytes >= usable / 2) {

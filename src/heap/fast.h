@@ -9,6 +9,7 @@
 #define VT_HEAP_FAST_H
 
 #include "heap/link.h"
+#include "heap/secure.h"
 
 /* Block number k of s becomes free; true when it was already. Written out, because the shifting of C takes nine
  * instructions where three do. */
@@ -53,7 +54,7 @@ VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     struct block *next = link_follow(b, d);
     h->list[i] = next;
     __builtin_prefetch(next, 1); /* the next malloc reads its link: docs/decisions/prefetch.md */
-    return b;
+    return vt__secure_handed_out(b);
 }
 
 VT_INLINE void vt__fast_free(void *p) {
@@ -75,9 +76,13 @@ VT_INLINE void vt__fast_free(void *p) {
     if (vt_unlikely(mark_free(s, k))) vt__bad_free(p);
 #endif
     struct block *b = p;
+#if VT_HARDEN > 1
+    vt__secure_free(s, b);
+#else
     b->link = link_encode(s->free, b);
     s->free = b;
     if (vt_unlikely(--s->room == 0)) vt__free_attend(p);
+#endif
 }
 
 #endif

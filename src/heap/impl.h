@@ -98,6 +98,7 @@ struct bin {
     slab_id partial_last;
     slab_id full;
     uint32_t last_refill; /* heap.n_refills at the last one */
+    uint32_t n_shared;    /* blocks taken from the common heap so far */
     uint32_t is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
 };
 
@@ -114,6 +115,17 @@ struct ring {
 #define VT_RING_MAX_BYTES KiB(64)
 #endif
 
+#if VT_HARDEN > 1
+/* Blocks freed of late, oldest first; see secure.h. */
+#define VT_QUARANTINE_BLOCKS 1024
+struct quarantine {
+    uint32_t first, end; /* running numbers */
+    size_t n_bytes;
+    uint64_t random;
+    struct block *block[VT_QUARANTINE_BLOCKS];
+};
+#endif
+
 enum heap_state { HEAP_POOLED, HEAP_LIVE };
 
 struct heap {
@@ -124,6 +136,7 @@ struct heap {
     struct ring ring[VT_RING_SETS * VT_RING_WAYS];
     size_t ring_bytes;
     uint32_t n_refills;
+    bool is_first;    /* of the process */
     bool is_borrowed; /* its thread is ending: give it back after each use */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE) _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -133,6 +146,9 @@ struct heap {
     /* under the heaps lock */
     struct heap *next;        /* all heaps, never shortened */
     struct heap *pool_next;   /* heaps without a thread, newest first */
+#if VT_HARDEN > 1
+    struct quarantine quarantine; /* owner only */
+#endif
 } VT_ALIGNED(VT_CACHE_LINE);
 
 /* A read that may meet another thread's write and takes either value. Plain where gcc would not fold an atomic load into
@@ -228,8 +244,10 @@ void vt__slab_attend(struct slab *s); /* room is used up */
 void vt__free_attend(void *p);         /* the same for the slab of p, as the last thing a free does */
 bool vt__refill(struct heap *h, unsigned cls);
 void *vt__take_medium(struct heap *h, unsigned cls); /* one block; NULL: no memory */
+struct block *vt__take_one(struct heap *h, unsigned cls); /* one block of any class, past the lists, by h's owner */
 struct block *vt__refill_freed(struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
+void vt__slab_push_marked(struct slab *s, struct block *b); /* the same for a block whose bit is set already */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
@@ -245,6 +263,7 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock); /* what others fre
 
 /* thread.c */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
+struct block *vt__take_shared(unsigned cls);  /* a block of the common heap, which no thread owns; NULL: none */
 bool vt__adopt(struct heap *h, unsigned cls); /* a partial slab of a heap without a thread becomes our current */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
@@ -266,6 +285,8 @@ VT_NORETURN VT_COLD void vt__bad_size(const void *p, size_t n_bytes, size_t usab
 VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head);
 
 /* alloc.c */
+bool vt__enter(void); /* into a slow path; false: a signal handler interrupted one */
+void vt__leave(void);
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
 void *vt__malloc_slow(size_t n_bytes);

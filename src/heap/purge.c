@@ -13,6 +13,7 @@
  */
 #include "conf/options.h"
 #include "heap/chunk.h"
+#include "heap/secure.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -195,6 +196,7 @@ size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (vt__tls.real != NULL) {
         vt__remote_flush(vt__tls.real);
+        vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real);
     }
     return vt__purge_all();

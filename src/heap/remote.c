@@ -153,6 +153,7 @@ static void absorb(struct slab *s, uint64_t remote) {
     }
     while (n-- > 0) {
         struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
+        if (VT_HARDEN > 0 && n > 0 && next == NULL) vt__double_free(b, s); /* the list is cut where one stands twice */
         vt__slab_give_back(s, b); /* the last one may release s */
         b = next;
     }

@@ -13,6 +13,7 @@
 #include "heap/fast.h"
 
 
+#define SHARED_BLOCKS 4
 #define HOT_REFILLS 32     /* refilled again within this many refills of the heap: hot */
 #define COLD_MIN_BYTES 256 /* below this a cold class's blocks share their first page anyway */
 
@@ -35,6 +36,9 @@ static bool slab_is_valid(const struct slab *s) {
 #endif
 
 /* ---- queues ---- */
+
+/* A heap without a thread: whoever acts for it holds the heaps lock. */
+static bool is_pooled(struct heap *h) { return atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED; }
 
 static void full_push(struct heap *h, struct slab *s) {
     struct bin *bin = &h->bin[s->cls];
@@ -134,17 +138,26 @@ static struct block *take_freed(struct slab *s) {
     if (list == NULL) return NULL;
     s->free = NULL;
     s->room = (uint32_t)s->carved + 1; /* s is the current slab */
-    clear_free_bits(s);
+    if (VT_HARDEN < 2) clear_free_bits(s); /* the secure build clears each bit when its block is handed out */
     return list;
 }
 
-/* n never used blocks in front of `rest`. */
+/* n never used blocks in front of `rest`: ascending, or in the secure build in random order and marked as not held. */
 static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     size_t bytes = class_of_slab(s)->block_bytes;
     char *first = (char *)vt__slice_address(vt__slab_id(s)) + s->carved * bytes;
     struct block *b = rest;
+#if VT_HARDEN > 1
+    uint16_t order[VT_SLAB_MAX_BLOCKS];
+    vt__secure_shuffle((struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed), order, n);
+#endif
     for (uint32_t i = n; i-- > 0;) {
+#if VT_HARDEN > 1
+        struct block *at = (struct block *)(first + order[i] * bytes);
+        if (s->cls < VT_N_SMALL) mark_free(s, s->carved + order[i]);
+#else
         struct block *at = (struct block *)(first + i * bytes);
+#endif
         at->link = link_encode(b, at);
         b = at;
     }
@@ -214,7 +227,7 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
         s = vt__slab(bin->partial);
         vt__queue_remove(h, s);
     } else {
-        if (vt__adopt(h, cls)) return vt__slab(bin->current);
+        if (!is_pooled(h) && vt__adopt(h, cls)) return vt__slab(bin->current);
         s = slab_new(h, cls);
         if (s == NULL) return NULL;
     }
@@ -222,9 +235,26 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
     return s;
 }
 
+/* A slab of its own costs a thread a page or more per class. The first few blocks of a class therefore come from a heap that
+ * all threads share: many threads that allocate a little stay small. Not in the first thread: most programs have one. */
+static bool wants_shared(struct heap *h, struct bin *bin) {
+    if (h->is_first || bin->n_shared >= SHARED_BLOCKS) return false;
+    bin->n_shared++;
+    bin->is_zero = false;
+    return true;
+}
+
 bool vt__refill(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
     VT_ASSERT(h->list[cls] == &vt__nil);
+    if (bin->current == 0 && wants_shared(h, bin)) {
+        struct block *b = vt__take_shared(cls);
+        if (b != NULL) {
+            b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
+            h->list[cls] = b;
+            return true;
+        }
+    }
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     while (s != NULL) {
@@ -250,6 +280,11 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls) {
 
 /* ---- medium blocks ---- */
 
+static void clear_free_bit(struct slab *s, const struct block *b) {
+    size_t k = number_of(s, b);
+    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
+}
+
 /* Medium blocks are few and large: the block freed last is handed out next, straight from its slab, so that as little
  * memory as possible is touched. */
 VT_INLINE struct block *pop_freed(struct slab *s) {
@@ -257,13 +292,12 @@ VT_INLINE struct block *pop_freed(struct slab *s) {
     if (b == NULL) return NULL;
     s->free = link_next(b, s->cls);
     s->room++;
-    size_t k = number_of(s, b);
-    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
+    clear_free_bit(s, b);
     return b;
 }
 
-VT_NOINLINE static struct block *take_fresh_medium(struct heap *h, unsigned cls) {
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, false);
+VT_NOINLINE struct block *vt__take_one(struct heap *h, unsigned cls) {
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, is_pooled(h));
     struct bin *bin = &h->bin[cls];
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     for (; s != NULL; s = next_slab(h, cls)) {
@@ -273,7 +307,9 @@ VT_NOINLINE static struct block *take_fresh_medium(struct heap *h, unsigned cls)
         if (b != NULL) return b;
         if (s->carved == class_of_slab(s)->capacity) continue;
         bin->is_zero = s->was_zero;
-        return carve(s, 1, NULL);
+        struct block *fresh = carve(s, 1, NULL);
+        clear_free_bit(s, fresh); /* handed out at once */
+        return fresh;
     }
     return NULL;
 }
@@ -281,7 +317,10 @@ VT_NOINLINE static struct block *take_fresh_medium(struct heap *h, unsigned cls)
 void *vt__take_medium(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
     struct block *b = pop_freed(vt__slab(bin->current)); /* slab 0 stands for none and has no blocks */
-    if (vt_unlikely(b == NULL)) return take_fresh_medium(h, cls);
+    if (vt_unlikely(b == NULL)) {
+        if (bin->current == 0 && wants_shared(h, bin)) b = vt__take_shared(cls);
+        return b != NULL ? b : vt__take_one(h, cls);
+    }
     bin->is_zero = false;
     return b;
 }
@@ -309,6 +348,10 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
 #if VT_HARDEN > 0
     if (mark_free(s, number_of(s, b))) vt__double_free(b, s);
 #endif
+    vt__slab_push_marked(s, b);
+}
+
+void vt__slab_push_marked(struct slab *s, struct block *b) {
     b->link = link_encode(s->free, b);
     s->free = b;
     if (--s->room == 0) vt__slab_attend(s);
@@ -337,7 +380,10 @@ static void forget_list(struct heap *h, unsigned cls) {
     struct slab *s = vt__slab(h->bin[cls].current);
     while (b != NULL) {
         struct block *next = link_next(b, cls);
-        vt__slab_give_back(s, b);
+        if (VT_HARDEN < 2)
+            vt__slab_give_back(s, b);
+        else
+            vt__slab_push_marked(s, b); /* its bit was never cleared */
         b = next;
     }
 }

@@ -10,6 +10,7 @@
  * Climate: malloc.   Owns: all heaps, the pool.   Locks: heaps.
  */
 #include "heap/impl.h"
+#include "heap/secure.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -34,6 +35,7 @@ static struct {
     struct heap *pool;
     _Atomic uint32_t n_pooled; /* read without the lock, as a hint */
     uint32_t n_heaps;
+    struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
 } heaps;
 
 struct heap *vt__heaps_first(void) { return heaps.all; }
@@ -41,7 +43,7 @@ struct heap *vt__heaps_first(void) { return heaps.all; }
 size_t vt__heaps_count(size_t *n_live) {
     vt_lock(&vt__heaps_lock);
     size_t n = heaps.n_heaps;
-    *n_live = n - atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed);
+    *n_live = n - atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) - (heaps.common != NULL);
     vt_unlock(&vt__heaps_lock);
     return n;
 }
@@ -50,6 +52,7 @@ static struct heap *heap_new(void) {
     struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
     if (h == NULL) return NULL;
     for (unsigned c = 0; c < VT_N_SMALL; c++) h->list[c] = (struct block *)&vt__nil;
+    h->is_first = heaps.all == NULL;
     h->next = heaps.all;
     heaps.all = h;
     heaps.n_heaps++;
@@ -85,6 +88,7 @@ void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL) return;
     vt__remote_flush(h);
+    vt__secure_flush(h);
     vt__heap_drop_empty(h);
     vt__tls.heap = NO_HEAP;
     vt__tls.real = NULL;
@@ -104,6 +108,18 @@ void vt__heap_collect_pooled(struct heap *h) {
     vt_lock(&vt__heaps_lock);
     if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED) vt__remote_collect(h, true);
     vt_unlock(&vt__heaps_lock);
+}
+
+struct block *vt__take_shared(unsigned cls) {
+    struct block *b = NULL;
+    vt_lock(&vt__heaps_lock);
+    if (heaps.common == NULL) heaps.common = heap_new();
+    if (heaps.common != NULL) {
+        vt__remote_collect(heaps.common, /* has_heaps_lock */ true);
+        b = vt__take_one(heaps.common, cls);
+    }
+    vt_unlock(&vt__heaps_lock);
+    return b;
 }
 
 bool vt__adopt(struct heap *h, unsigned cls) {

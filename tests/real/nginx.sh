@@ -73,12 +73,12 @@ await 20 has_workers || { cat "$TMP/out" "$TMP/error.log"; fail "nginx does not 
 must_be_loaded_in $master
 for pid in $(children_of $master); do must_be_loaded_in "$pid"; done
 
-"$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers"
+timeout -k 5 60 "$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers"
 kill -HUP $master                                      # new workers, the old ones end
 await 20 grep -q 'exited with code 0' "$TMP/error.log" ||
     fail "expected the old workers to end well after a reload"
 await 20 has_workers || fail "expected new workers after a reload"
-"$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers after the reload"
+timeout -k 5 60 "$PY" "$TMP/client.py" "$port" "$TMP/www" || fail "wrong answers after the reload"
 kill -QUIT $master
 wait $master
 status=$?
