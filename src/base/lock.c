@@ -26,7 +26,7 @@ void vt__lock_wake(struct vt_lock *l) { vt__os_wake(&l->word, 1); }
 static __thread uint32_t held __attribute__((tls_model("initial-exec"))); /* bit per rank */
 
 void vt__lock_note_taken(struct vt_lock *l) {
-    VT_ASSERT(held >> l->rank >> 1 == 0);
+    VT_ASSERT(held >> l->rank == 0);
     held |= 1u << l->rank;
 }
 

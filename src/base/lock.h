@@ -18,7 +18,8 @@ VT_HIDDEN_BEGIN
 enum vt_lock_rank {
     VT_LOCK_START, /* life: one thread initialises */
     VT_LOCK_HEAPS, /* heap: the registry and the pool of heaps without a thread */
-    VT_LOCK_SHARD, /* heap: the chunks of one NUMA node, and what is given back to the system */
+    VT_LOCK_SHARD, /* heap: the chunks of one NUMA node, and what is given back to the system; fork takes all, in order */
+    VT_LOCK_SHARD_LAST = VT_LOCK_SHARD + 7,
     VT_LOCK_POOL,  /* heap: whole free chunks and the growth of the window */
     VT_LOCK_ARENA, /* os: memory for our own tables */
     VT_LOCK_COUNT

@@ -67,6 +67,16 @@ static int nearest(struct span name, unsigned *how_far) {
     return best;
 }
 
+/* Near enough to be a slip of the name we know: one letter in three, at most three. */
+static bool is_slip(struct span name, unsigned how_far) { return how_far <= 3 && how_far * 3 <= name.len; }
+
+/* The environment's words in a message of ours: as they are, but on one line. */
+static void quote(char out[NAME_MAX_BYTES + 1], struct span s) {
+    size_t n = vt_min(s.len, NAME_MAX_BYTES);
+    for (size_t i = 0; i < n; i++) out[i] = (unsigned char)s.at[i] < ' ' || s.at[i] == 127 ? '?' : s.at[i];
+    out[n] = '\0';
+}
+
 void vt__warn(const char *a, const char *subject, const char *b) {
     char line[512];
     struct vt_text t = {line, sizeof(line) - 1, 0, false, NULL, NULL};
@@ -85,13 +95,11 @@ static void warn_unknown(struct span name, const char *where) {
     char rest[160];
     unsigned how_far;
     int near = nearest(name, &how_far);
-    struct vt_text s = {subject, NAME_MAX_BYTES, 0, false, NULL, NULL};
-    vt__text_put_n(&s, name.at, name.len);
-    subject[s.len] = '\0';
+    quote(subject, name);
     struct vt_text t = VT_TEXT(rest);
     vt__text_put(&t, " in ");
     vt__text_put(&t, where);
-    if (how_far <= 3) {
+    if (is_slip(name, how_far)) {
         vt__text_put(&t, "; did you mean '");
         vt__text_put(&t, vt__option_rows[near].name);
         vt__text_put(&t, "'?");
@@ -108,9 +116,7 @@ static void warn_value(const struct vt_option_row *row, struct span value) {
     };
     char subject[NAME_MAX_BYTES + 1];
     char rest[256];
-    struct vt_text s = {subject, NAME_MAX_BYTES, 0, false, NULL, NULL};
-    vt__text_put_n(&s, value.at, value.len);
-    subject[s.len] = '\0';
+    quote(subject, value);
     struct vt_text t = VT_TEXT(rest);
     vt__text_put(&t, " for option '");
     vt__text_put(&t, row->name);
@@ -221,7 +227,7 @@ static void read_variable(const char *v) {
     nearest(name, &how_far);
     if (o >= 0)
         set(o, value);
-    else if (how_far <= 3) /* a slip; anything further off may be somebody else's variable */
+    else if (is_slip(name, how_far)) /* anything further off may be somebody else's variable */
         warn_unknown(name, "the environment (VITRINE_...)");
 }
 

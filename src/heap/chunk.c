@@ -53,10 +53,13 @@ static uint64_t aligned_bits(size_t align) {
 
 /* ---- a shard's bins ---- */
 
-static struct vt_shard *shard_of(const struct chunk *c) { return &vt__shards[c->node]; }
+struct vt_shard *vt__shard_of(const struct chunk *c) {
+    /* relaxed: the caller has slices of it in use, so it stays where it is; or looks again under the locks */
+    return &vt__shards[atomic_load_explicit(&c->node, memory_order_relaxed)];
+}
 
 void vt__chunk_unbin(struct chunk *c) {
-    struct vt_shard *sh = shard_of(c);
+    struct vt_shard *sh = vt__shard_of(c);
     if (c->longest == 0) return;
     if (c->prev != 0)
         vt__chunks[c->prev - 1].next = c->next;
@@ -68,7 +71,7 @@ void vt__chunk_unbin(struct chunk *c) {
 }
 
 void vt__chunk_bin(struct chunk *c) {
-    struct vt_shard *sh = shard_of(c);
+    struct vt_shard *sh = vt__shard_of(c);
     unsigned n = longest_run(c->free_slices);
     if (n == 0) return;
     uint32_t name = (uint32_t)(c - vt__chunks) + 1;
@@ -157,7 +160,7 @@ static bool pool_find_run(size_t n, size_t align, size_t *out) {
 }
 
 /* What the limits count: chunks that are in use, or free and possibly resident. */
-static size_t footprint(void) { return (vt__window.n_chunks - vt__pool.n_clean - vt__pool.n_foreign) << VT_CHUNK_SHIFT; }
+static size_t footprint(void) { return (vt__window.n_chunks - vt__pool.n_clean - vt__window.n_foreign) << VT_CHUNK_SHIFT; }
 
 /* How many of the n chunks would become resident anew? All but the dirty ones. */
 static bool is_over(size_t limit, size_t n_new_chunks) {
@@ -174,22 +177,35 @@ static bool pool_grow(size_t n, size_t align) {
     size_t need = start + n - vt__window.n_chunks;
     size_t first;
     size_t got;
-    size_t before = vt__window.n_chunks;
     if (vt__window_grow(need, &first, &got) != 0) return false;
-    vt__pool.n_foreign += first - before; /* constrained mode skipped these */
     for (size_t i = first; i < first + got; i++) vt__pool_put(i);
     return true;
 }
 
-/* n chunks in a row out of the pool, by growing if needed. Under the pool lock. */
-static int pool_take(size_t n, size_t align, size_t *out) {
-    for (int tries = 0; tries < 3; tries++) {
+#define GROW_TRIES 64 /* one is enough, unless constrained mode meets obstacles */
+
+/* These free chunks come into use: does the hard limit allow it? Dirty ones are counted already. Under the pool lock. */
+static bool limit_allows(size_t first, size_t n) {
+    size_t n_clean = 0;
+    for (size_t i = first; i < first + n; i++) n_clean += get_bit(vt__pool.clean_map, i);
+    return n_clean == 0 || !is_over(vt_opt(limit), n_clean);
+}
+
+static void join_shard(struct chunk *c, const struct vt_shard *sh) {
+    /* relaxed: read under the lock we hold, or as a hint */
+    atomic_store_explicit(&c->node, (uint8_t)(sh - vt__shards), memory_order_relaxed);
+}
+
+/* n chunks in a row out of the pool for a shard, by growing if needed. Under the locks of both. */
+static int pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out) {
+    for (int tries = 0; tries < GROW_TRIES; tries++) {
         bool found = n == 1 && align == 1 ? pool_find_one(out) : pool_find_run(n, align, out);
         if (found) {
-            size_t n_clean = 0;
-            for (size_t i = 0; i < n; i++) n_clean += get_bit(vt__pool.clean_map, *out + i);
-            if (n_clean > 0 && is_over(vt_opt(limit), n_clean)) return -ENOMEM;
-            for (size_t i = 0; i < n; i++) vt__pool_remove(*out + i);
+            if (!limit_allows(*out, n)) return -ENOMEM;
+            for (size_t i = 0; i < n; i++) {
+                vt__pool_remove(*out + i);
+                join_shard(&vt__chunks[*out + i], sh);
+            }
             return 0;
         }
         if (is_over(vt_opt(limit), n)) return -ENOMEM;
@@ -226,12 +242,9 @@ static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts
 static struct chunk *fresh_chunk(struct vt_shard *sh) {
     size_t i = 0;
     vt_lock(&vt__pool.lock);
-    int err = pool_take(1, 1, &i);
+    int err = pool_take(sh, 1, 1, &i);
     vt_unlock(&vt__pool.lock);
-    if (err != 0) return NULL;
-    struct chunk *c = &vt__chunks[i];
-    c->node = (uint8_t)(sh - vt__shards);
-    return c;
+    return err == 0 ? &vt__chunks[i] : NULL;
 }
 
 /* Free slices of c come into use; answers how many of them are clean, and will cost page faults. Under the shard lock. */
@@ -285,13 +298,12 @@ static int take_chunks(size_t n_slices, size_t align, slab_id *first, size_t *n_
     vt_lock(&sh->lock);
     vt_lock(&vt__pool.lock);
     size_t align_chunks = align == VT_ROOM_TO_GROW ? 1 : vt_max(align / VT_CHUNK_SLICES, 1);
-    int err = pool_take(n, align_chunks, &chunk);
+    int err = pool_take(sh, n, align_chunks, &chunk);
     vt_unlock(&vt__pool.lock);
     if (err == 0) {
         for (size_t i = 0; i < n; i++) {
             struct chunk *c = &vt__chunks[chunk + i];
             size_t used = vt_min(n_slices - i * VT_CHUNK_SLICES, VT_CHUNK_SLICES);
-            c->node = (uint8_t)(sh - vt__shards);
             *n_clean += use_slices(c, mask_of(0, (unsigned)used));
         }
         *first = (slab_id)(chunk * VT_CHUNK_SLICES);
@@ -302,6 +314,21 @@ static int take_chunks(size_t n_slices, size_t align, slab_id *first, size_t *n_
 
 static bool is_whole_chunks(size_t n_slices, size_t align) {
     return n_slices >= VT_CHUNK_SLICES || (align >= VT_CHUNK_SLICES && align != VT_ROOM_TO_GROW);
+}
+
+/* The system has no more: what is free in the chunks of other nodes is better than nothing. */
+static int take_from_others(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
+    if (is_whole_chunks(n_slices, align)) return -ENOMEM;
+    uint64_t starts = align == 1 || align == VT_ROOM_TO_GROW ? ~UINT64_C(0) : aligned_bits(align);
+    struct chunk *c = NULL;
+    for (unsigned i = 0; i < vt__pool.n_nodes && c == NULL; i++) {
+        struct vt_shard *sh = &vt__shards[i];
+        vt_lock(&sh->lock);
+        c = find_chunk(sh, (unsigned)n_slices, starts);
+        if (c != NULL) *first = cut(c, (unsigned)n_slices, starts, n_clean);
+        vt_unlock(&sh->lock);
+    }
+    return c != NULL ? 0 : -ENOMEM;
 }
 
 static int take(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
@@ -316,6 +343,7 @@ int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero
     vt__purge_before_take(n_slices);
     int err = take(n_slices, align, first, &n_clean);
     if (err != 0 && vt__purge_all() > 0) err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
+    if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
     *is_zero = n_clean == n_slices;
@@ -328,7 +356,7 @@ void vt__slices_zero(slab_id first, size_t n_slices) {
         unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
         unsigned n = (unsigned)vt_min(n_slices - done, VT_CHUNK_SLICES - from);
         struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
-        struct vt_shard *sh = shard_of(c);
+        struct vt_shard *sh = vt__shard_of(c);
         vt_lock(&sh->lock); /* our bits stand still, but they share a word with others */
         uint64_t dirty = c->dirty_slices & mask_of(from, n);
         vt_unlock(&sh->lock);
@@ -368,7 +396,7 @@ void vt__slices_give(slab_id first, size_t n_slices) {
         unsigned from = (unsigned)(i % VT_CHUNK_SLICES);
         unsigned n = (unsigned)vt_min(n_slices - done, VT_CHUNK_SLICES - from);
         struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
-        struct vt_shard *sh = shard_of(c);
+        struct vt_shard *sh = vt__shard_of(c);
         vt_lock(&sh->lock);
         give_part(c, from, n, now_ms);
         vt_unlock(&sh->lock);
@@ -379,15 +407,13 @@ void vt__slices_give(slab_id first, size_t n_slices) {
 
 /* Are n chunks from `first` on in the pool, or can they be, by growing the window? Under the pool lock. */
 static bool has_free_chunks(size_t first, size_t n) {
-    size_t n_dirty = 0;
-    for (size_t i = first; i < first + n && i < vt__window.n_chunks; i++) {
-        if (!get_bit(vt__pool.free_map, i)) return false;
-        n_dirty += !get_bit(vt__pool.clean_map, i);
+    for (size_t i = first; i < first + n; i++) {
+        if (i == vt__window.n_chunks) { /* free so far */
+            if (is_over(vt_opt(limit), n) || !pool_grow(n, /* align */ 1)) return false;
+        }
+        if (i >= vt__window.n_chunks || !get_bit(vt__pool.free_map, i)) return false;
     }
-    if (is_over(vt_opt(limit), n - n_dirty)) return false;
-    if (first + n <= vt__window.n_chunks) return true;
-    if (first > vt__window.n_chunks) return false;
-    return pool_grow(n, /* align */ 1) && first + n <= vt__window.n_chunks && get_bit(vt__pool.free_map, first);
+    return true;
 }
 
 /* The slices behind a run: the rest of its last chunk, then whole chunks. Under the locks of that chunk's shard and of the
@@ -400,13 +426,13 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
     uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
     struct chunk *c = &vt__chunks[last];
     if ((c->free_slices & here) != here) return false;
-    if (n_chunks > 0 && !has_free_chunks(last + 1, n_chunks)) return false;
+    if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks))) return false;
     *n_clean = here != 0 ? use_slices(c, here) : 0;
     size_t left = n_more - n_here;
     for (size_t i = last + 1; left > 0; i++) {
         unsigned n = (unsigned)vt_min(left, VT_CHUNK_SLICES);
         vt__pool_remove(i);
-        vt__chunks[i].node = c->node;
+        join_shard(&vt__chunks[i], vt__shard_of(c));
         *n_clean += use_slices(&vt__chunks[i], mask_of(0, n));
         left -= n;
     }
@@ -415,7 +441,7 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
 
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
     size_t end = first + n_slices;
-    struct vt_shard *sh = shard_of(&vt__chunks[(end - 1) / VT_CHUNK_SLICES]);
+    struct vt_shard *sh = vt__shard_of(&vt__chunks[(end - 1) / VT_CHUNK_SLICES]);
     size_t n_clean = 0;
     vt_lock(&sh->lock);
     vt_lock(&vt__pool.lock);
@@ -428,6 +454,8 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
 
 /* ---- start, fork, statistics ---- */
 
+_Static_assert(VT_LOCK_SHARD + VT_MAX_NODES - 1 == VT_LOCK_SHARD_LAST, "every node's lock has a rank of its own");
+
 int vt__chunks_open(void) {
     size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
     void *maps = vt__pool.free_map;
@@ -437,13 +465,12 @@ int vt__chunks_open(void) {
     vt__pool.clean_map = vt__pool.free_map + map_bytes / sizeof(uint64_t);
     size_t n_nodes = vt_opt(numa_nodes) != 0 ? vt_opt(numa_nodes) : vt__os_n_nodes();
     vt__pool.n_nodes = (unsigned)vt_min(n_nodes, VT_MAX_NODES);
-    for (unsigned i = 0; i < VT_MAX_NODES; i++) vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD);
+    for (unsigned i = 0; i < VT_MAX_NODES; i++) vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD + i);
     vt__purge_open();
     size_t first;
     size_t got;
     err = vt__window_grow(1, &first, &got);
     if (err != 0) return err;
-    vt__pool.n_foreign = first;
     /* The first slice is nobody's, so that a slab id of 0 can mean none. */
     struct chunk *c = &vt__chunks[first];
     c->free_slices = first == 0 ? VT_ALL_SLICES & ~UINT64_C(1) : VT_ALL_SLICES;
@@ -472,7 +499,7 @@ void vt__chunks_stats(struct vt_chunk_stats *out) {
     out->used_bytes = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
     out->retained_bytes = atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
     vt_lock(&vt__pool.lock);
-    out->grown_bytes = (vt__window.n_chunks - vt__pool.n_foreign) << VT_CHUNK_SHIFT;
+    out->grown_bytes = (vt__window.n_chunks - vt__window.n_foreign) << VT_CHUNK_SHIFT;
     out->purged_bytes = vt__pool.purged_bytes;
     out->n_purges = vt__pool.n_purges;
     vt_unlock(&vt__pool.lock);

@@ -16,7 +16,7 @@ struct vt_pool {
     struct vt_lock lock;
     uint64_t *free_map;  /* bit per chunk: wholly free */
     uint64_t *clean_map; /* of these, not resident */
-    size_t n_free, n_clean, n_foreign;
+    size_t n_free, n_clean;
     size_t low_word;     /* no free chunk below this word of free_map */
     unsigned n_nodes;
     /* purge.c */
@@ -38,6 +38,8 @@ extern struct vt_pool vt__pool;
 VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
     atomic_fetch_add_explicit(counter, n_more, memory_order_relaxed); /* relaxed: a figure, it guards nothing */
 }
+
+struct vt_shard *vt__shard_of(const struct chunk *c);
 
 /* Under the shard lock: the chunk leaves its bin, changes, and comes back. */
 void vt__chunk_unbin(struct chunk *c);

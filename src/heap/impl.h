@@ -192,11 +192,13 @@ VT_INLINE bool vt__is_in_window(const void *p) {
 struct vt_window {
     size_t n_bytes;
     size_t n_chunks;    /* chunks grown so far, from the bottom; under the pool lock */
+    size_t n_foreign;   /* of these, skipped because somebody else is there */
     bool is_reserved;   /* false: constrained mode, mapped piece by piece */
 };
 extern struct vt_window vt__window;
 int vt__window_open(void);
-/* More chunks at the top: first and count of what came. Under the pool lock. */
+/* More chunks at the top: first and count of what came, which in constrained mode may be less than was asked for. Under
+ * the pool lock. */
 int vt__window_grow(size_t n_chunks, size_t *first, size_t *got);
 size_t vt__window_metadata_bytes(void); /* resident tables, as far as we touched them */
 
@@ -206,7 +208,7 @@ struct chunk {
     uint64_t dirty_slices; /* bit set: may be resident and hold old data */
     uint32_t next, prev;   /* the shard's bin of chunks with this longest free run */
     uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
-    uint8_t node;
+    _Atomic uint8_t node;  /* whose shard it is in; written under the pool lock, together with its leaving the pool */
     uint8_t is_huge;       /* THP was asked for */
     uint8_t is_foreign;    /* constrained mode: this address was taken by somebody else */
     uint64_t dirtied_ms;   /* when a slice last became free and dirty */

@@ -80,8 +80,8 @@ static size_t purge_a_free_chunk(uint64_t now_ms) {
     if (!found) return 0;
     struct chunk *c = &vt__chunks[i]; /* ours alone while it is in no list */
     uint64_t done = purge_slices(i, c->dirty_slices);
-    c->dirty_slices &= ~done;
     vt_lock(&vt__pool.lock);
+    c->dirty_slices &= ~done;
     count_purged(done, now_ms);
     vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
@@ -91,11 +91,14 @@ static size_t purge_a_free_chunk(uint64_t now_ms) {
 /* The free dirty slices of a partly used chunk, if they have been free long enough. */
 static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) {
     struct chunk *c = &vt__chunks[i];
-    struct vt_shard *sh = &vt__shards[c->node];
+    struct vt_shard *sh = vt__shard_of(c);
     vt_lock(&sh->lock);
-    uint64_t mask = c->free_slices & c->dirty_slices;
-    bool is_ours = sh == &vt__shards[c->node] && c->free_slices != VT_ALL_SLICES && !c->is_foreign;
-    if (!is_ours || mask == 0 || now_ms - c->dirtied_ms < min_age_ms) {
+    /* A chunk joins a shard under the pool lock, and leaves it under both: what we see under both stays true under ours. */
+    vt_lock(&vt__pool.lock);
+    bool is_ours = sh == vt__shard_of(c) && c->free_slices != VT_ALL_SLICES && !c->is_foreign;
+    vt_unlock(&vt__pool.lock);
+    uint64_t mask = is_ours ? c->free_slices & c->dirty_slices : 0;
+    if (mask == 0 || now_ms - c->dirtied_ms < min_age_ms) {
         vt_unlock(&sh->lock);
         return 0;
     }

@@ -131,20 +131,29 @@ static int commit_tables(size_t end) {
 
 static void *chunk_address(size_t chunk) { return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT)); }
 
-/* Constrained mode: n chunks in a row, skipping places that others took. Answers the first. */
-static int map_chunks(size_t n, size_t *first) {
-    for (unsigned tries = 0; tries < FOREIGN_TRIES; tries++) {
+/* Constrained mode: up to n chunks in a row at the top. Somebody else's mapping may be in the way: then as many as fit
+ * before it, and a chunk that is taken is skipped for good. */
+static int map_chunks(size_t n, size_t *first, size_t *got) {
+    unsigned tries = 0;
+    while (tries < FOREIGN_TRIES) {
         size_t at = vt__window.n_chunks;
         if (at + n > vt__window.n_bytes >> VT_CHUNK_SHIFT) return -ENOMEM;
         int err = commit_tables(at + n);
         if (err == 0) err = vt__os_map_at(chunk_address(at), n << VT_CHUNK_SHIFT);
         if (err == 0) {
             *first = at;
+            *got = n;
             return 0;
         }
         if (err != -EEXIST) return err;
+        if (n > 1) {
+            n /= 2;
+            continue;
+        }
         vt__chunks[at].is_foreign = 1;
+        vt__window.n_foreign++;
         vt__window.n_chunks++;
+        tries++;
     }
     return -ENOMEM;
 }
@@ -166,8 +175,8 @@ int vt__window_grow(size_t n_chunks, size_t *first, size_t *got) {
     size_t n = grow_step(n_chunks);
     int err = -ENOMEM;
     for (; err != 0 && n >= n_chunks; n = n > n_chunks ? n_chunks : 0) { /* if the step is refused, the bare need */
-        err = vt__window.is_reserved ? commit_chunks(n, first) : map_chunks(n, first);
-        if (err == 0) *got = n;
+        *got = n;
+        err = vt__window.is_reserved ? commit_chunks(n, first) : map_chunks(n, first, got);
         if (n == 0) break;
     }
     if (err != 0) return err;
