@@ -17,17 +17,22 @@ void *vt__secure_handed_out(struct block *b) {
     return b;
 }
 
-static size_t bytes_of(const struct block *b) {
-    const struct slab *s = vt__slab(vt__slice_of(b));
-    return vt__classes[(s - s->delta)->cls].block_bytes;
+/* A block was cleared when it came in; what is not zero now was written after it was freed. */
+static bool is_clear(const struct block *b, size_t n_bytes) {
+    const uint64_t *word = (const uint64_t *)b;
+    uint64_t any = 0;
+    for (size_t i = 0; i < n_bytes / sizeof(*word); i++) any |= word[i];
+    return any == 0;
 }
 
 static void let_go(struct heap *h) {
     struct quarantine *q = &h->quarantine;
     struct block *b = q->block[q->first % VT_QUARANTINE_BLOCKS];
+    struct slab *s = vt__slab(vt__slice_of(b)); /* only first slices reach the quarantine */
+    size_t n_bytes = vt__classes[s->cls].block_bytes;
     q->first++;
-    q->n_bytes -= bytes_of(b);
-    struct slab *s = vt__slab(vt__slice_of(b));
+    q->n_bytes -= n_bytes;
+    if (n_bytes <= ZERO_MAX_BYTES && !is_clear(b, n_bytes)) vt__bad_link(b, s->cls);
     vt__slab_push_marked(s, b);
 }
 

@@ -24,8 +24,12 @@ commit() {
     local program=$1 name=$2 how=$3 words=$4 only_secure=0 may_go_on=0 status lines
     case $words in
         *'*') only_secure=1 words=${words%'*'} ;;
-        *'?') words=${words%'?'}; [ "$how" = local ] || may_go_on=1 ;;
+        # written to after the free: another thread's free is seen later, and the secure library keeps the block aside
+        *'?') words=${words%'?'}; [ "$how" = local ] && [ "$library" != secure ] || may_go_on=1 ;;
     esac
+    # There a freed block waits in quarantine and its link is written when it leaves, so what the
+    # program wrote into it meanwhile harms nobody.
+    case $library:$words in secure:'free list corrupted') may_go_on=1 ;; esac
     n_cases=$((n_cases + 1))
     { timeout -k 5 30 env LD_PRELOAD="$VT_SO" "$program" "$name" "$how" >/dev/null 2>"$TMP/err"; } 2>/dev/null
     status=$?

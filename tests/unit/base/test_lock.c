@@ -29,16 +29,6 @@ TEST(lock, no_increment_is_lost_under_contention) {
     assert_int_equal(atomic_load(&lock.word), 0);
 }
 
-TEST(lock, trylock_answers_false_while_held_and_takes_it_when_free) {
-    vt_lock(&lock);
-    assert_int_equal(atomic_load(&lock.word), 1);
-    struct vt_lock *volatile same = &lock;
-    assert_false(vt_trylock(same));
-    vt_unlock(&lock);
-    assert_true(vt_trylock(&lock));
-    vt_unlock(&lock);
-}
-
 static _Atomic int n_through;
 
 static void *pass_once(void *unused) {
