@@ -32,22 +32,23 @@ int vt_stats_print(int fd, enum vt_format format);
  *   resident = allocated + cached + fragmented + retained + metadata
  */
 struct vt_stats {
-    size_t size;         /* set to sizeof(struct vt_stats) by the caller; fields beyond it are left alone */
-    uint64_t allocated;  /* in blocks the program holds, rounded up to their size class */
-    uint64_t cached;     /* in blocks that wait in thread lists or on their way back to their owner */
+    size_t size; /* set to sizeof(struct vt_stats) by the caller; fields beyond it are left alone */
+    uint64_t allocated; /* in blocks the program holds, rounded up to their size class */
+    uint64_t cached; /* in blocks that wait in thread lists or on their way back to their owner */
     uint64_t fragmented; /* free or unusable parts of memory that also holds live blocks */
     uint64_t retained;   /* wholly free, kept resident for reuse */
     uint64_t metadata;   /* the library's own tables */
     uint64_t resident;   /* the sum of the above: what the library keeps in memory */
-    uint64_t active;     /* in slabs and large blocks: allocated + cached + fragmented, and pages not touched yet */
-    uint64_t mapped;     /* address space made accessible */
-    uint64_t purged;     /* given back to the system, sum since the start */
-    uint64_t n_purges;   /* calls that did so */
-    uint64_t n_heaps;    /* thread heaps, of living threads and waiting for new ones */
-    uint64_t n_threads;  /* thread heaps in use */
-    uint64_t n_remote;   /* blocks freed by another thread than their owner, sum since the start */
-    uint64_t n_large;    /* large blocks (above 64 KiB) in use */
-    uint64_t large;      /* their bytes; part of allocated */
+    uint64_t
+        active; /* in slabs and large blocks: allocated + cached + fragmented, and pages not touched yet */
+    uint64_t mapped;    /* address space made accessible */
+    uint64_t purged;    /* given back to the system, sum since the start */
+    uint64_t n_purges;  /* calls that did so */
+    uint64_t n_heaps;   /* thread heaps, of living threads and waiting for new ones */
+    uint64_t n_threads; /* thread heaps in use */
+    uint64_t n_remote;  /* blocks freed by another thread than their owner, sum since the start */
+    uint64_t n_large;   /* large blocks (above 64 KiB) in use */
+    uint64_t large;     /* their bytes; part of allocated */
 };
 
 /* Fill *stats, whose `size` field the caller has set. Returns 0, or -EINVAL when size is smaller than the first version

@@ -18,6 +18,7 @@
 #define VT_NORETURN __attribute__((noreturn))
 #define VT_ALIGNED(n) __attribute__((aligned(n)))
 #define VT_UNUSED __attribute__((unused))
+#define VT_NO_TSAN __attribute__((no_sanitize("thread")))
 
 /* Around the declarations of a header of ours: calls and variables are then reached directly, not through the GOT. */
 #define VT_HIDDEN_BEGIN _Pragma("GCC visibility push(hidden)")

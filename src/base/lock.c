@@ -17,7 +17,8 @@ void vt__lock_slow(struct vt_lock *l) {
         vt_pause();
     }
     /* acquire as in vt_lock. The word becomes 2, so the holder's unlock wakes somebody. */
-    while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0) vt__os_wait(&l->word, 2);
+    while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
+        vt__os_wait(&l->word, 2);
 }
 
 void vt__lock_wake(struct vt_lock *l) { vt__os_wake(&l->word, 1); }

@@ -30,7 +30,8 @@ struct vt_lock {
     uint32_t rank;
 };
 
-#define VT_LOCK_INIT(r) {0, (r)}
+#define VT_LOCK_INIT(r)                                                                            \
+    { 0, (r) }
 
 /* True while this thread forks: it holds every lock, and handlers of the program that run meanwhile may come back to us. */
 extern __thread bool vt__lock_has_all __attribute__((tls_model("initial-exec")));
@@ -49,8 +50,8 @@ VT_INLINE void vt_lock(struct vt_lock *l) {
     uint32_t free_word = 0;
     if (vt_unlikely(vt__lock_has_all)) return;
     /* acquire: what the last holder wrote is visible from here on; pairs with the exchange in vt_unlock. */
-    if (vt_unlikely(!atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
-                                                             memory_order_relaxed)))
+    if (vt_unlikely(!atomic_compare_exchange_strong_explicit(
+            &l->word, &free_word, 1, memory_order_acquire, memory_order_relaxed)))
         vt__lock_slow(l);
     vt__lock_note_taken(l);
 }
@@ -59,7 +60,8 @@ VT_INLINE void vt_unlock(struct vt_lock *l) {
     if (vt_unlikely(vt__lock_has_all)) return;
     vt__lock_note_given(l);
     /* release: our writes happen before the next holder's acquire. */
-    if (vt_unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)) vt__lock_wake(l);
+    if (vt_unlikely(atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2))
+        vt__lock_wake(l);
 }
 
 /* In the child of a fork no other thread exists, so whoever held the lock is gone. */

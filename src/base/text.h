@@ -19,7 +19,8 @@ struct vt_text {
     void *sink_arg;
 };
 
-#define VT_TEXT(array) {(array), sizeof(array), 0, false, NULL, NULL}
+#define VT_TEXT(array)                                                                             \
+    { (array), sizeof(array), 0, false, NULL, NULL }
 
 void vt__text_put(struct vt_text *t, const char *s);
 void vt__text_put_n(struct vt_text *t, const char *s, size_t n_bytes);

@@ -68,12 +68,15 @@ static int nearest(struct span name, unsigned *how_far) {
 }
 
 /* Near enough to be a slip of the name we know: one letter in three, at most three. */
-static bool is_slip(struct span name, unsigned how_far) { return how_far <= 3 && how_far * 3 <= name.len; }
+static bool is_slip(struct span name, unsigned how_far) {
+    return how_far <= 3 && how_far * 3 <= name.len;
+}
 
 /* The environment's words in a message of ours: as they are, but on one line. */
 static void quote(char out[NAME_MAX_BYTES + 1], struct span s) {
     size_t n = vt_min(s.len, NAME_MAX_BYTES);
-    for (size_t i = 0; i < n; i++) out[i] = (unsigned char)s.at[i] < ' ' || s.at[i] == 127 ? '?' : s.at[i];
+    for (size_t i = 0; i < n; i++)
+        out[i] = (unsigned char)s.at[i] < ' ' || s.at[i] == 127 ? '?' : s.at[i];
     out[n] = '\0';
 }
 
@@ -110,9 +113,11 @@ static void warn_unknown(struct span name, const char *where) {
 
 static void warn_value(const struct vt_option_row *row, struct span value) {
     static const char *const wants[] = {
-        [VT_KIND_BOOL] = "on or off",   [VT_KIND_TRI] = "on, off or auto",
+        [VT_KIND_BOOL] = "on or off",
+        [VT_KIND_TRI] = "on, off or auto",
         [VT_KIND_BYTES] = "bytes, with K, M, G or T behind if you like",
-        [VT_KIND_MSEC] = "milliseconds", [VT_KIND_COUNT] = "a number",
+        [VT_KIND_MSEC] = "milliseconds",
+        [VT_KIND_COUNT] = "a number",
     };
     char subject[NAME_MAX_BYTES + 1];
     char rest[256];
@@ -160,7 +165,8 @@ static bool parse_number(struct span v, bool takes_unit, uint64_t *out) {
 }
 
 static bool parse_switch(struct span v, uint64_t *out) {
-    static const char *const words[][2] = {{"off", "on"}, {"0", "1"}, {"no", "yes"}, {"false", "true"}};
+    static const char *const words[][2] = {
+        {"off", "on"}, {"0", "1"}, {"no", "yes"}, {"false", "true"}};
     for (size_t i = 0; i < vt_countof(words); i++)
         for (uint64_t side = 0; side < 2; side++)
             if (span_is(v, words[i][side])) {
@@ -179,7 +185,9 @@ static bool parse(const struct vt_option_row *row, struct span v, uint64_t *out)
         }
         return parse_switch(v, out);
     case VT_KIND_BOOL: return parse_switch(v, out);
-    default: return parse_number(v, row->kind == VT_KIND_BYTES, out) && *out >= row->low && *out <= row->high;
+    default:
+        return parse_number(v, row->kind == VT_KIND_BYTES, out) && *out >= row->low &&
+               *out <= row->high;
     }
 }
 
@@ -234,7 +242,8 @@ static void read_variable(const char *v) {
 void vt__options_read(void) {
     const char *list = vt__os_getenv("VITRINE");
     if (list != NULL) read_list(list);
-    for (const char *const *e = vt__os_environment(); e != NULL && *e != NULL; e++) read_variable(*e);
+    for (const char *const *e = vt__os_environment(); e != NULL && *e != NULL; e++)
+        read_variable(*e);
 }
 
 void vt__option_show(struct vt_text *t, enum vt_option o, uint64_t value) {

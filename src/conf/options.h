@@ -33,7 +33,8 @@ extern uint64_t vt__option_values[VT_OPT_COUNT];
 /* opt(retain) */
 #define vt_opt(name) (vt__option_values[VT_OPT_##name])
 
-void vt__options_read(void); /* from the environment; warns on stderr about what it does not understand */
+void vt__options_read(
+    void); /* from the environment; warns on stderr about what it does not understand */
 void vt__options_help(struct vt_text *t);
 void vt__option_show(struct vt_text *t, enum vt_option o, uint64_t value);
 

@@ -18,7 +18,8 @@ typedef void (*new_handler)(void);
 extern new_handler std_get_new_handler(void) __asm__("_ZSt15get_new_handlerv") OF_CXX;
 extern void std_throw_bad_alloc(void) __asm__("_ZSt17__throw_bad_allocv") OF_CXX;
 extern void *cxa_allocate_exception(size_t n_bytes) __asm__("__cxa_allocate_exception") OF_CXX;
-extern void cxa_throw(void *exception, void *type, void (*destroy)(void *)) __asm__("__cxa_throw") OF_CXX;
+extern void cxa_throw(void *exception, void *type,
+                      void (*destroy)(void *)) __asm__("__cxa_throw") OF_CXX;
 extern const char bad_alloc_typeinfo[] __asm__("_ZTISt9bad_alloc") OF_CXX;
 extern const char bad_alloc_vtable[] __asm__("_ZTVSt9bad_alloc") OF_CXX;
 extern void bad_alloc_destroy(void *exception) __asm__("_ZNSt9bad_allocD1Ev") OF_CXX;
@@ -33,18 +34,22 @@ static void *try_alloc(size_t n_bytes, size_t align) {
     return align <= VT_BLOCK_ALIGN ? vt__malloc(n_bytes) : vt__aligned_alloc(align, n_bytes);
 }
 
-static new_handler handler_now(void) { return std_get_new_handler != NULL ? std_get_new_handler() : NULL; }
+static new_handler handler_now(void) {
+    return std_get_new_handler != NULL ? std_get_new_handler() : NULL;
+}
 
 /* libstdc++ has a function for it; a static program may lack that one and yet have what it takes to throw by hand. One that
  * has neither cannot catch it. */
 VT_NORETURN static void throw_bad_alloc(void) {
     if (std_throw_bad_alloc != NULL) std_throw_bad_alloc();
-    if (cxa_allocate_exception != NULL && cxa_throw != NULL && bad_alloc_typeinfo != NULL && bad_alloc_vtable != NULL) {
+    if (cxa_allocate_exception != NULL && cxa_throw != NULL && bad_alloc_typeinfo != NULL &&
+        bad_alloc_vtable != NULL) {
         void **exception = cxa_allocate_exception(sizeof(void *));
         *exception = (char *)bad_alloc_vtable + 2 * sizeof(void *);
         cxa_throw(exception, (void *)bad_alloc_typeinfo, bad_alloc_destroy);
     }
-    static const char line[] = "vitrine: error: operator new: out of memory, and nothing here can throw std::bad_alloc\n";
+    static const char line[] =
+        "vitrine: error: operator new: out of memory, and nothing here can throw std::bad_alloc\n";
     vt__os_write(2, line, sizeof(line) - 1);
     vt__os_abort();
 }
@@ -91,8 +96,8 @@ VT_INLINE void *new_aligned_nothrow(size_t n_bytes, size_t align) {
 }
 
 /* One row per operator: C name, mangled name, parameters, body. `nt` is const std::nothrow_t &. */
-#define OPERATOR(result, name, mangled, params, body)        \
-    VT_EXPORT result name params __asm__(mangled);           \
+#define OPERATOR(result, name, mangled, params, body)                                              \
+    VT_EXPORT result name params __asm__(mangled);                                                 \
     VT_EXPORT result name params body
 
 #define NEW(name, mangled, params, call) OPERATOR(void *, name, mangled, params, { return call; })

@@ -128,8 +128,13 @@ VT_EXPORT struct mallinfo2 mallinfo2(void) {
 VT_EXPORT struct mallinfo mallinfo(void) {
     struct mallinfo2 m = mallinfo2();
     return (struct mallinfo){
-        .arena = (int)m.arena,       .ordblks = (int)m.ordblks,   .hblks = (int)m.hblks,       .hblkhd = (int)m.hblkhd,
-        .uordblks = (int)m.uordblks, .fordblks = (int)m.fordblks, .keepcost = (int)m.keepcost,
+        .arena = (int)m.arena,
+        .ordblks = (int)m.ordblks,
+        .hblks = (int)m.hblks,
+        .hblkhd = (int)m.hblkhd,
+        .uordblks = (int)m.uordblks,
+        .fordblks = (int)m.fordblks,
+        .keepcost = (int)m.keepcost,
     };
 }
 
@@ -141,14 +146,15 @@ VT_EXPORT int malloc_info(int options, FILE *out) {
         return -1;
     }
     struct mallinfo2 m = mallinfo2();
-    int n = fprintf(out, /* allowed: the caller's stream is the interface */
-                    "<malloc version=\"1\">\n"
-                    "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
-                    "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
-                    "<system type=\"current\" size=\"%zu\"/>\n"
-                    "<aspace type=\"total\" size=\"%zu\"/>\n"
-                    "</malloc>\n",
-                    m.ordblks, m.fordblks, m.hblks, m.hblkhd, m.arena + m.hblkhd, m.arena + m.hblkhd);
+    int n =
+        fprintf(out, /* allowed: the caller's stream is the interface */
+                "<malloc version=\"1\">\n"
+                "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n"
+                "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n"
+                "<system type=\"current\" size=\"%zu\"/>\n"
+                "<aspace type=\"total\" size=\"%zu\"/>\n"
+                "</malloc>\n",
+                m.ordblks, m.fordblks, m.hblks, m.hblkhd, m.arena + m.hblkhd, m.arena + m.hblkhd);
     return n < 0 ? -1 : 0;
 }
 #endif

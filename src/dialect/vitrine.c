@@ -13,7 +13,9 @@
 
 VT_EXPORT const char *vt_version(void) { return VITRINE_VERSION; }
 
-VT_EXPORT size_t vt_release_free_memory(void) { return vt__life_start() == 0 ? vt__heap_release_all() : 0; }
+VT_EXPORT size_t vt_release_free_memory(void) {
+    return vt__life_start() == 0 ? vt__heap_release_all() : 0;
+}
 
 VT_EXPORT int vt_stats_print(int fd, enum vt_format format) {
     int err = vt__life_start();
@@ -29,6 +31,7 @@ VT_EXPORT int vt_stats_get(struct vt_stats *stats) {
     if (err != 0) return err;
     vt__heap_stats(&now, classes);
     now.size = size;
-    __builtin_memcpy(stats, &now, vt_min(size, sizeof(now))); /* an older caller knows fewer fields */
+    __builtin_memcpy(stats, &now,
+                     vt_min(size, sizeof(now))); /* an older caller knows fewer fields */
     return 0;
 }

@@ -50,7 +50,8 @@ void vt__emit_string(struct vt_emit *e, const char *name, const char *value) {
     vt__text_char(&e->text, '"');
 }
 
-void vt__emit_value(struct vt_emit *e, const char *name, enum vt_unit unit, uint64_t value, const char *help) {
+void vt__emit_value(struct vt_emit *e, const char *name, enum vt_unit unit, uint64_t value,
+                    const char *help) {
     if (e->is_json) {
         key(e, name);
         vt__text_uint(&e->text, value);
@@ -69,7 +70,8 @@ void vt__emit_value(struct vt_emit *e, const char *name, enum vt_unit unit, uint
     vt__text_char(&e->text, '\n');
 }
 
-void vt__emit_table(struct vt_emit *e, const char *name, const char *const *columns, unsigned n_columns) {
+void vt__emit_table(struct vt_emit *e, const char *name, const char *const *columns,
+                    unsigned n_columns) {
     if (e->is_json) {
         key(e, name);
         open_with(e, '[');
@@ -83,7 +85,8 @@ void vt__emit_table(struct vt_emit *e, const char *name, const char *const *colu
     vt__text_char(&e->text, '\n');
 }
 
-void vt__emit_row(struct vt_emit *e, const char *const *columns, const uint64_t *values, unsigned n_columns) {
+void vt__emit_row(struct vt_emit *e, const char *const *columns, const uint64_t *values,
+                  unsigned n_columns) {
     if (e->is_json) {
         key(e, NULL);
         open_with(e, '{');

@@ -19,11 +19,14 @@ struct vt_emit {
 
 void vt__emit_begin(struct vt_emit *e); /* { */
 void vt__emit_end(struct vt_emit *e);   /* } */
-void vt__emit_value(struct vt_emit *e, const char *name, enum vt_unit unit, uint64_t value, const char *help);
+void vt__emit_value(struct vt_emit *e, const char *name, enum vt_unit unit, uint64_t value,
+                    const char *help);
 void vt__emit_string(struct vt_emit *e, const char *name, const char *value);
 /* A table: columns once, then each row. In JSON an array of objects with the columns' names. */
-void vt__emit_table(struct vt_emit *e, const char *name, const char *const *columns, unsigned n_columns);
-void vt__emit_row(struct vt_emit *e, const char *const *columns, const uint64_t *values, unsigned n_columns);
+void vt__emit_table(struct vt_emit *e, const char *name, const char *const *columns,
+                    unsigned n_columns);
+void vt__emit_row(struct vt_emit *e, const char *const *columns, const uint64_t *values,
+                  unsigned n_columns);
 void vt__emit_table_end(struct vt_emit *e);
 
 VT_HIDDEN_END

@@ -21,25 +21,31 @@ _Static_assert(sizeof(struct vt_stats) == sizeof(size_t) + vt_countof(counters) 
                "every field of struct vt_stats has its row in counters.def");
 
 static void write_classes(struct vt_emit *e, const struct vt_class_stats *classes) {
-    static const char *const columns[] = {"block", "slabs", "blocks", "live", "cached", "free", "resident"};
+    static const char *const columns[] = {"block",  "slabs", "blocks",  "live",
+                                          "cached", "free",  "resident"};
     vt__emit_table(e, "classes", columns, vt_countof(columns));
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         const struct vt_class_stats *k = &classes[c];
         if (k->n_slabs == 0) continue;
-        uint64_t values[] = {k->block_bytes, k->n_slabs, k->n_blocks, k->n_live, k->n_cached, k->n_free, k->resident_bytes};
+        uint64_t values[] = {k->block_bytes, k->n_slabs, k->n_blocks,      k->n_live,
+                             k->n_cached,    k->n_free,  k->resident_bytes};
         vt__emit_row(e, columns, values, vt_countof(columns));
     }
     vt__emit_table_end(e);
 }
 
-void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), void *sink_arg, enum vt_format format) {
+void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), void *sink_arg,
+                     enum vt_format format) {
     char buf[1024];
-    struct vt_emit e = {{buf, sizeof(buf), 0, false, sink, sink_arg}, format == VT_JSON_FORMAT, false};
+    struct vt_emit e = {
+        {buf, sizeof(buf), 0, false, sink, sink_arg}, format == VT_JSON_FORMAT, false};
     struct vt_class_stats classes[VT_N_CLASSES];
     struct vt_stats stats = {.size = sizeof(stats)};
     vt__heap_stats(&stats, classes);
     vt__emit_begin(&e);
-    vt__emit_string(&e, "about", "vitrine " VITRINE_VERSION " heap statistics; vitrine-stats(5) explains every line");
+    vt__emit_string(&e, "about",
+                    "vitrine " VITRINE_VERSION
+                    " heap statistics; vitrine-stats(5) explains every line");
     for (size_t i = 0; i < vt_countof(counters); i++) {
         uint64_t value = *(const uint64_t *)((const char *)&stats + counters[i].offset);
         vt__emit_value(&e, counters[i].name, counters[i].unit, value, counters[i].help);

@@ -7,7 +7,8 @@
 
 VT_HIDDEN_BEGIN
 
-void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), void *sink_arg, enum vt_format format);
+void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), void *sink_arg,
+                     enum vt_format format);
 int vt__stats_write_fd(int fd, enum vt_format format); /* 0 or -errno */
 
 VT_HIDDEN_END

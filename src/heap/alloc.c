@@ -33,7 +33,9 @@ static void *take_small(struct heap *h, unsigned cls) {
     return vt__secure_handed_out(b);
 }
 
-static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach(); }
+static struct heap *my_heap(void) {
+    return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach();
+}
 
 /* A slow path holds locks and has lists half changed. A signal handler that interrupts it and calls us again finds
  * is_busy set: its malloc fails and its frees are put aside (deferred.next), but nothing waits for itself. Only the slow
@@ -41,7 +43,8 @@ static struct heap *my_heap(void) { return vt_likely(vt__tls.real != NULL) ? vt_
 bool vt__enter(void) {
     if (vt_unlikely(vt__tls.is_busy)) return false;
     vt__tls.is_busy = true;
-    atomic_signal_fence(memory_order_seq_cst); /* the handler runs on this thread: order for the compiler suffices */
+    atomic_signal_fence(
+        memory_order_seq_cst); /* the handler runs on this thread: order for the compiler suffices */
     return true;
 }
 
@@ -67,8 +70,10 @@ static void *no_memory(void) {
 void *vt__malloc_slow(size_t n_bytes) {
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
-    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX) return finish(h, vt__take_medium(h, vt__class_of(n_bytes)));
-    if (n_bytes <= VT_SMALL_MAX) return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
+    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
+        return finish(h, vt__take_medium(h, vt__class_of(n_bytes)));
+    if (n_bytes <= VT_SMALL_MAX)
+        return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
     return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
 }
 
@@ -79,13 +84,16 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
     if (n_bytes > VT_MEDIUM_MAX) {
         struct heap *h = my_heap();
-        return h != NULL && vt__enter() ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true)) : no_memory();
+        return h != NULL && vt__enter()
+                   ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true))
+                   : no_memory();
     }
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
     unsigned cls = vt__class_of(n_bytes + (n_bytes == 0));
     const struct heap *h = vt__tls.heap; /* NULL: the thread is ending, and the heap was borrowed */
-    if (h != NULL && h->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
+    if (h != NULL &&
+        h->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
         ((struct block *)p)->link = 0;
     else
         __builtin_memset(p, 0, n_bytes);
@@ -102,7 +110,8 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
         unsigned cls = vt__class_of(n);
-        while ((vt__classes[cls].block_bytes & (align - 1)) != 0) cls++; /* the last class, 64 KiB, suits all */
+        while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
+            cls++; /* the last class, 64 KiB, suits all */
         return finish(h, vt__take_medium(h, cls));
     }
     return finish(h, vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false));
@@ -126,7 +135,8 @@ static void defer(void *p) {
     struct block *head = atomic_load_explicit(&deferred, memory_order_relaxed);
     do b->link = (uintptr_t)head;
     /* release: the link is visible before the block; pairs with the acquire in free_deferred */
-    while (!atomic_compare_exchange_weak_explicit(&deferred, &head, b, memory_order_release, memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&deferred, &head, b, memory_order_release,
+                                                  memory_order_relaxed));
 }
 
 VT_COLD static void free_deferred(void) {

@@ -51,13 +51,16 @@ static const struct slab *large_around(slab_id i) {
     for (slab_id back = 0; back < i; back++)
         if (atomic_load_explicit(&s[-(long)back].owner, memory_order_relaxed) != VT_OWNER_NONE) {
             s -= back;
-            bool is_inside = atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_LARGE && back < s->run_slices;
+            bool is_inside =
+                atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_LARGE &&
+                back < s->run_slices;
             return is_inside ? s : NULL;
         }
     return NULL;
 }
 
-VT_NORETURN static void not_a_start(const void *p, size_t inside, const struct slab *head, size_t block_bytes) {
+VT_NORETURN static void not_a_start(const void *p, size_t inside, const struct slab *head,
+                                    size_t block_bytes) {
     struct report r;
     begin(&r, "free of", p);
     vt__text_put(&r.text, "not the start of a block: ");
@@ -73,9 +76,12 @@ void vt__bad_free(const void *p) {
     slab_id i = vt__slice_of(p);
     const struct slab *s = vt__slab(i);
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
-    const struct slab *large = owner == VT_OWNER_LARGE ? s : owner == VT_OWNER_NONE ? large_around(i) : NULL;
+    const struct slab *large = owner == VT_OWNER_LARGE  ? s
+                               : owner == VT_OWNER_NONE ? large_around(i)
+                                                        : NULL;
     if (large != NULL)
-        not_a_start(p, (uintptr_t)p - vt__slice_address(vt__slab_id(large)), large, vt__large_usable(large));
+        not_a_start(p, (uintptr_t)p - vt__slice_address(vt__slab_id(large)), large,
+                    vt__large_usable(large));
     if (owner == VT_OWNER_NONE) {
         struct report r;
         begin(&r, "double free of", p);

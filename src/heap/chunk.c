@@ -36,7 +36,8 @@ static uint64_t runs_of(uint64_t x, unsigned n) {
 static unsigned longest_run(uint64_t x) {
     unsigned low = 0; /* a run of this length exists */
     for (unsigned step = 32; step > 0; step /= 2)
-        if (low + step <= VT_CHUNK_SLICES && runs_of(x, low + step) != 0 && low + step > 0) low += step;
+        if (low + step <= VT_CHUNK_SLICES && runs_of(x, low + step) != 0 && low + step > 0)
+            low += step;
     if (low == 63 && x == ~UINT64_C(0)) low = 64;
     return low;
 }
@@ -122,7 +123,8 @@ static bool pool_find_one(size_t *out) {
             continue;
         }
         seen_any = true;
-        uint64_t bits = vt__pool.free_map[w] & (wants_dirty ? ~vt__pool.clean_map[w] : ~UINT64_C(0));
+        uint64_t bits =
+            vt__pool.free_map[w] & (wants_dirty ? ~vt__pool.clean_map[w] : ~UINT64_C(0));
         if (bits == 0) continue;
         *out = w * 64 + (size_t)__builtin_ctzll(bits);
         return true;
@@ -160,7 +162,9 @@ static bool pool_find_run(size_t n, size_t align, size_t *out) {
 }
 
 /* What the limits count: chunks that are in use, or free and possibly resident. */
-static size_t footprint(void) { return (vt__window.n_chunks - vt__pool.n_clean - vt__window.n_foreign) << VT_CHUNK_SHIFT; }
+static size_t footprint(void) {
+    return (vt__window.n_chunks - vt__pool.n_clean - vt__window.n_foreign) << VT_CHUNK_SHIFT;
+}
 
 /* How many of the n chunks would become resident anew? All but the dirty ones. */
 static bool is_over(size_t limit, size_t n_new_chunks) {
@@ -231,7 +235,9 @@ static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts
             struct chunk *c = &vt__chunks[i - 1];
             i = c->next;
             if ((runs_of(c->free_slices, n) & starts) == 0) continue;
-            if (best == NULL || __builtin_popcountll(c->free_slices) < __builtin_popcountll(best->free_slices)) best = c;
+            if (best == NULL ||
+                __builtin_popcountll(c->free_slices) < __builtin_popcountll(best->free_slices))
+                best = c;
         }
         if (best != NULL) return best;
     }
@@ -333,8 +339,9 @@ static int take_from_others(size_t n_slices, size_t align, slab_id *first, size_
 
 static int take(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
     *n_clean = 0;
-    return is_whole_chunks(n_slices, align) ? take_chunks(n_slices, align, first, n_clean)
-                                            : take_from_shard((unsigned)n_slices, align, first, n_clean);
+    return is_whole_chunks(n_slices, align)
+               ? take_chunks(n_slices, align, first, n_clean)
+               : take_from_shard((unsigned)n_slices, align, first, n_clean);
 }
 
 int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
@@ -342,7 +349,8 @@ int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero
     if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
     vt__purge_before_take(n_slices);
     int err = take(n_slices, align, first, &n_clean);
-    if (err != 0 && vt__purge_all() > 0) err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
+    if (err != 0 && vt__purge_all() > 0)
+        err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
     if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
@@ -426,7 +434,8 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
     uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
     struct chunk *c = &vt__chunks[last];
     if ((c->free_slices & here) != here) return false;
-    if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks))) return false;
+    if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks)))
+        return false;
     *n_clean = here != 0 ? use_slices(c, here) : 0;
     size_t left = n_more - n_here;
     for (size_t i = last + 1; left > 0; i++) {
@@ -454,7 +463,8 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
 
 /* ---- start, fork, statistics ---- */
 
-_Static_assert(VT_LOCK_SHARD + VT_MAX_NODES - 1 == VT_LOCK_SHARD_LAST, "every node's lock has a rank of its own");
+_Static_assert(VT_LOCK_SHARD + VT_MAX_NODES - 1 == VT_LOCK_SHARD_LAST,
+               "every node's lock has a rank of its own");
 
 int vt__chunks_open(void) {
     size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
@@ -465,7 +475,8 @@ int vt__chunks_open(void) {
     vt__pool.clean_map = vt__pool.free_map + map_bytes / sizeof(uint64_t);
     size_t n_nodes = vt_opt(numa_nodes) != 0 ? vt_opt(numa_nodes) : vt__os_n_nodes();
     vt__pool.n_nodes = (unsigned)vt_min(n_nodes, VT_MAX_NODES);
-    for (unsigned i = 0; i < VT_MAX_NODES; i++) vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD + i);
+    for (unsigned i = 0; i < VT_MAX_NODES; i++)
+        vt__shards[i].lock = (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD + i);
     vt__purge_open();
     size_t first;
     size_t got;
@@ -496,8 +507,10 @@ void vt__chunks_fork_done(bool is_child) {
 
 void vt__chunks_stats(struct vt_chunk_stats *out) {
     *out = (struct vt_chunk_stats){0};
-    out->used_bytes = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
-    out->retained_bytes = atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
+    out->used_bytes = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
+                      << VT_SLICE_SHIFT;
+    out->retained_bytes = atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed)
+                          << VT_SLICE_SHIFT;
     vt_lock(&vt__pool.lock);
     out->grown_bytes = (vt__window.n_chunks - vt__window.n_foreign) << VT_CHUNK_SHIFT;
     out->purged_bytes = vt__pool.purged_bytes;

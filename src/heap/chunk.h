@@ -8,8 +8,8 @@ VT_HIDDEN_BEGIN
 
 struct vt_shard {
     struct vt_lock lock;
-    uint64_t occupied;   /* bit b-1: bin[b] is not empty */
-    uint32_t bin[65];    /* chunk + 1, by longest free run; 0: none */
+    uint64_t occupied; /* bit b-1: bin[b] is not empty */
+    uint32_t bin[65];  /* chunk + 1, by longest free run; 0: none */
 } VT_ALIGNED(VT_CACHE_LINE);
 
 struct vt_pool {
@@ -17,14 +17,15 @@ struct vt_pool {
     uint64_t *free_map;  /* bit per chunk: wholly free */
     uint64_t *clean_map; /* of these, not resident */
     size_t n_free, n_clean;
-    size_t low_word;     /* no free chunk below this word of free_map */
+    size_t low_word; /* no free chunk below this word of free_map */
     unsigned n_nodes;
     /* purge.c */
-    _Atomic size_t budget_bytes; /* free memory that may stay resident now: `retain`, or more while the program oscillates */
+    _Atomic size_t
+        budget_bytes; /* free memory that may stay resident now: `retain`, or more while the program oscillates */
     size_t peak_used_bytes; /* recent; decays */
     size_t soft_limit_bytes;
     uint64_t last_purge_ms, last_tick_ms;
-    size_t purge_cursor;    /* chunk to look at next */
+    size_t purge_cursor; /* chunk to look at next */
     size_t purged_bytes, n_purges;
     _Atomic size_t regret_bytes; /* purged of late, and not yet missed */
     /* any thread; changed under some lock, read without */
@@ -36,7 +37,8 @@ extern struct vt_shard vt__shards[VT_MAX_NODES];
 extern struct vt_pool vt__pool;
 
 VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
-    atomic_fetch_add_explicit(counter, n_more, memory_order_relaxed); /* relaxed: a figure, it guards nothing */
+    atomic_fetch_add_explicit(counter, n_more,
+                              memory_order_relaxed); /* relaxed: a figure, it guards nothing */
 }
 
 struct vt_shard *vt__shard_of(const struct chunk *c);

@@ -17,14 +17,15 @@ VT_HIDDEN_BEGIN
 #define VT_N_SMALL 64u
 #define VT_MEDIUM_MAX KiB(64)
 
-_Static_assert(VT_N_SMALL * VT_BLOCK_ALIGN == VT_SMALL_MAX, "small classes reach SMALL_MAX");
+_Static_assert(VT_N_SMALL *VT_BLOCK_ALIGN == VT_SMALL_MAX, "small classes reach SMALL_MAX");
 
 struct vt_class {
     uint32_t block_bytes;
     uint32_t recip;    /* ceil(2^32 / block_bytes); see is_block_start() */
     uint16_t capacity; /* blocks in a slab */
     uint8_t n_slices;  /* slices in a slab */
-    uint8_t list_goal; /* blocks a refill likes to hand over: enough to amortise it, little enough for the cache */
+    uint8_t
+        list_goal; /* blocks a refill likes to hand over: enough to amortise it, little enough for the cache */
 };
 
 extern struct vt_class vt__classes[VT_N_CLASSES];

@@ -44,13 +44,15 @@ VT_INLINE size_t block_number(size_t offset, const struct slab *s) {
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
     struct heap *h = vt__tls.heap;
-    if (vt_unlikely(i >= VT_SMALL_MAX) || vt_unlikely(VT_HARDEN > 0 && h == NULL)) return vt__malloc_slow(n_bytes);
+    if (vt_unlikely(i >= VT_SMALL_MAX) || vt_unlikely(VT_HARDEN > 0 && h == NULL))
+        return vt__malloc_slow(n_bytes);
     i >>= 4;
     VT_KEEP_IN_RCX(i);
     struct block *b = h->list[i];
     VT_KEEP_IN_RAX(b);
     uintptr_t d = link_distance(b);
-    if (vt_unlikely(link_is_far(d, VT_SLICE))) return vt__malloc_slow(n_bytes); /* last block, empty, or damaged */
+    if (vt_unlikely(link_is_far(d, VT_SLICE)))
+        return vt__malloc_slow(n_bytes); /* last block, empty, or damaged */
     struct block *next = link_follow(b, d);
     h->list[i] = next;
     __builtin_prefetch(next, 1); /* the next malloc reads its link: docs/decisions/prefetch.md */

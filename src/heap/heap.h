@@ -22,8 +22,9 @@ size_t vt__usable_size(const void *p);                 /* 0 for NULL */
 void vt__free_sized(void *p, size_t n_bytes);          /* the secure build checks the size */
 
 /* Start and threads, for life/. */
-int vt__heap_start(void);          /* once, before anything else: 0 or -errno */
-void vt__heap_detach_thread(void); /* this thread's memory becomes anybody's; it may come back later */
+int vt__heap_start(void); /* once, before anything else: 0 or -errno */
+void vt__heap_detach_thread(
+    void); /* this thread's memory becomes anybody's; it may come back later */
 void vt__heap_fork_prepare(void);
 void vt__heap_fork_done(bool is_child);
 

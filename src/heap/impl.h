@@ -40,7 +40,8 @@ VT_HIDDEN_BEGIN
 #define VT_CARVE_BYTES KiB(4) /* fresh memory is handed out a page at a time */
 #endif
 #ifndef VT_LIST_BYTES
-#define VT_LIST_BYTES KiB(4) /* a list of ready blocks grows to this, but to no fewer than MIN and no more than MAX blocks */
+#define VT_LIST_BYTES                                                                              \
+    KiB(4) /* a list of ready blocks grows to this, but to no fewer than MIN and no more than MAX blocks */
 #endif
 #define VT_LIST_MIN 8
 #define VT_LIST_MAX 128
@@ -50,8 +51,10 @@ VT_HIDDEN_BEGIN
 #define VT_CHUNK ((size_t)1 << VT_CHUNK_SHIFT)
 #define VT_CHUNK_SLICES ((unsigned)(VT_CHUNK >> VT_SLICE_SHIFT))
 _Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word");
-#define VT_ALL_SLICES (VT_CHUNK_SLICES == 64 ? ~UINT64_C(0) : (UINT64_C(1) << (VT_CHUNK_SLICES & 63)) - 1)
-#define VT_SLAB_MAX_BLOCKS 512 /* as many as a slab has bits for; slabs of the three smallest classes leave slices part empty */
+#define VT_ALL_SLICES                                                                              \
+    (VT_CHUNK_SLICES == 64 ? ~UINT64_C(0) : (UINT64_C(1) << (VT_CHUNK_SLICES & 63)) - 1)
+#define VT_SLAB_MAX_BLOCKS                                                                         \
+    512 /* as many as a slab has bits for; slabs of the three smallest classes leave slices part empty */
 #define VT_MAX_NODES 8
 
 struct block {
@@ -71,35 +74,41 @@ typedef uint32_t slab_id;
 struct slab {
     /* any thread reads; the owner, or the holder of the heaps lock for a heap without a thread, writes */
     _Atomic uintptr_t owner;
-    uint64_t recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
+    uint64_t
+        recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
     /* owner only */
     size_t carved;      /* blocks handed out at least once */
     struct block *free; /* freed by the owner, newest first; NULL when none */
-    uint32_t room;      /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
+    uint32_t
+        room; /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
     uint8_t cls;
     uint8_t state;
     uint8_t delta;      /* slices back to the first one */
     bool was_zero;      /* uncarved memory is known to be zero */
     slab_id next, prev; /* the partial or full queue of its bin */
     /* any thread */
-    _Atomic slab_id pending_next;  /* the owner's stack of slabs with remote frees */
-    uint32_t run_slices;           /* LARGE: slices of the run */
-    _Atomic uint64_t remote;       /* blocks freed by other threads; see remote.c */
+    _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
+    uint32_t run_slices;          /* LARGE: slices of the run */
+    _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
     /* owner only */
-    VT_ALIGNED(VT_CACHE_LINE) uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
+    VT_ALIGNED(VT_CACHE_LINE)
+    uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
 /* PARTIAL: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
 
 struct bin {
-    slab_id current; /* list[] holds blocks of this slab only; a medium block is taken from it directly */
-    slab_id partial; /* slabs with enough free blocks, oldest first: they gather more while they wait */
+    slab_id
+        current; /* list[] holds blocks of this slab only; a medium block is taken from it directly */
+    slab_id
+        partial; /* slabs with enough free blocks, oldest first: they gather more while they wait */
     slab_id partial_last;
     slab_id full;
     uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t n_shared;    /* blocks taken from the common heap so far */
-    uint32_t is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
+    uint32_t
+        is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
 };
 
 /* Blocks of one foreign slab on their way home. */
@@ -139,13 +148,14 @@ struct heap {
     bool is_first;    /* of the process */
     bool is_borrowed; /* its thread is ending: give it back after each use */
     /* any thread */
-    VT_ALIGNED(VT_CACHE_LINE) _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
+    VT_ALIGNED(VT_CACHE_LINE)
+    _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
     _Atomic uint32_t state;
     _Atomic uint32_t n_whole_pending; /* slabs that came back whole since we last looked */
-    _Atomic uint64_t n_remote_frees; /* blocks we sent to other heaps */
+    _Atomic uint64_t n_remote_frees;  /* blocks we sent to other heaps */
     /* under the heaps lock */
-    struct heap *next;        /* all heaps, never shortened */
-    struct heap *pool_next;   /* heaps without a thread, newest first */
+    struct heap *next;      /* all heaps, never shortened */
+    struct heap *pool_next; /* heaps without a thread, newest first */
 #if VT_HARDEN > 1
     struct quarantine quarantine; /* owner only */
 #endif
@@ -161,11 +171,13 @@ struct heap {
 
 /* A thread's view. Four words, initial-exec: little enough to load by dlopen. */
 struct vt_tls {
-    struct heap *heap; /* lists to allocate from; NULL: the slow path. All zero is a valid state: an ifunc resolver may call
+    struct heap *
+        heap; /* lists to allocate from; NULL: the slow path. All zero is a valid state: an ifunc resolver may call
                         * malloc before the loader has set thread-local variables up. */
     uintptr_t tag;     /* compared with a slab's owner */
     struct heap *real; /* NULL: not attached */
-    bool is_busy;      /* in a slow path: a signal handler that comes here again must not wait for our locks */
+    bool
+        is_busy; /* in a slow path: a signal handler that comes here again must not wait for our locks */
 };
 extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
 
@@ -179,8 +191,12 @@ struct vt_map {
 extern struct vt_map vt__map;
 extern const struct block vt__nil; /* the empty list: its link leads to the slow path */
 
-VT_INLINE uintptr_t vt__slice_address(slab_id i) { return vt__map.base + ((uintptr_t)i << VT_SLICE_SHIFT); }
-VT_INLINE slab_id vt__slice_of(const void *p) { return (slab_id)(((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT); }
+VT_INLINE uintptr_t vt__slice_address(slab_id i) {
+    return vt__map.base + ((uintptr_t)i << VT_SLICE_SHIFT);
+}
+VT_INLINE slab_id vt__slice_of(const void *p) {
+    return (slab_id)(((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT);
+}
 VT_INLINE struct slab *vt__slab(slab_id i) { return &vt__map.slabs[i]; }
 VT_INLINE slab_id vt__slab_id(const struct slab *s) { return (slab_id)(s - vt__map.slabs); }
 VT_INLINE struct slab *vt__slab_head(struct slab *s) { return s - s->delta; }
@@ -191,9 +207,9 @@ VT_INLINE bool vt__is_in_window(const void *p) {
 /* window.c: address space */
 struct vt_window {
     size_t n_bytes;
-    size_t n_chunks;    /* chunks grown so far, from the bottom; under the pool lock */
-    size_t n_foreign;   /* of these, skipped because somebody else is there */
-    bool is_reserved;   /* false: constrained mode, mapped piece by piece */
+    size_t n_chunks;  /* chunks grown so far, from the bottom; under the pool lock */
+    size_t n_foreign; /* of these, skipped because somebody else is there */
+    bool is_reserved; /* false: constrained mode, mapped piece by piece */
 };
 extern struct vt_window vt__window;
 int vt__window_open(void);
@@ -208,10 +224,11 @@ struct chunk {
     uint64_t dirty_slices; /* bit set: may be resident and hold old data */
     uint32_t next, prev;   /* the shard's bin of chunks with this longest free run */
     uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
-    _Atomic uint8_t node;  /* whose shard it is in; written under the pool lock, together with its leaving the pool */
-    uint8_t is_huge;       /* THP was asked for */
-    uint8_t is_foreign;    /* constrained mode: this address was taken by somebody else */
-    uint64_t dirtied_ms;   /* when a slice last became free and dirty */
+    _Atomic uint8_t
+        node; /* whose shard it is in; written under the pool lock, together with its leaving the pool */
+    uint8_t is_huge;     /* THP was asked for */
+    uint8_t is_foreign;  /* constrained mode: this address was taken by somebody else */
+    uint64_t dirtied_ms; /* when a slice last became free and dirty */
 };
 _Static_assert(sizeof(struct chunk) <= 64, "a chunk's descriptor stays in one cache line");
 extern struct chunk *vt__chunks;
@@ -223,7 +240,9 @@ int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero
 void vt__slices_give(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
-void vt__slices_zero(slab_id first, size_t n_slices); /* old data in slices just taken is cleared; clean ones stay untouched */
+void vt__slices_zero(
+    slab_id first,
+    size_t n_slices); /* old data in slices just taken is cleared; clean ones stay untouched */
 void vt__chunks_fork_prepare(void);
 void vt__chunks_fork_done(bool is_child);
 
@@ -243,13 +262,16 @@ VT_INLINE uint32_t vt__wake_after(const struct slab *s) {
     return n > 0 ? n : 1;
 }
 void vt__slab_attend(struct slab *s); /* room is used up */
-void vt__free_attend(void *p);         /* the same for the slab of p, as the last thing a free does */
+void vt__free_attend(void *p); /* the same for the slab of p, as the last thing a free does */
 bool vt__refill(struct heap *h, unsigned cls);
 void *vt__take_medium(struct heap *h, unsigned cls); /* one block; NULL: no memory */
-struct block *vt__take_one(struct heap *h, unsigned cls); /* one block of any class, past the lists, by h's owner */
-struct block *vt__refill_freed(struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
+struct block *vt__take_one(struct heap *h,
+                           unsigned cls); /* one block of any class, past the lists, by h's owner */
+struct block *vt__refill_freed(
+    struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
-void vt__slab_push_marked(struct slab *s, struct block *b); /* the same for a block whose bit is set already */
+void vt__slab_push_marked(struct slab *s,
+                          struct block *b); /* the same for a block whose bit is set already */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
@@ -261,12 +283,15 @@ void vt__remote_free(struct slab *head, struct block *b);
 void vt__remote_flush(struct heap *h);
 uint64_t vt__remote_count(uint64_t remote_word);
 bool vt__remote_is_discarded(uint64_t remote_word);
-void vt__remote_collect(struct heap *h, bool has_heaps_lock); /* what others freed of h's, by h's owner */
+void vt__remote_collect(struct heap *h,
+                        bool has_heaps_lock); /* what others freed of h's, by h's owner */
 
 /* thread.c */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
-struct block *vt__take_shared(unsigned cls);  /* a block of the common heap, which no thread owns; NULL: none */
-bool vt__adopt(struct heap *h, unsigned cls); /* a partial slab of a heap without a thread becomes our current */
+struct block *vt__take_shared(
+    unsigned cls); /* a block of the common heap, which no thread owns; NULL: none */
+bool vt__adopt(struct heap *h,
+               unsigned cls); /* a partial slab of a heap without a thread becomes our current */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */
@@ -277,7 +302,8 @@ void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memo
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
-void *vt__large_alloc_growing(size_t n_bytes); /* for a block that is likely to grow; NULL: no memory */
+void *vt__large_alloc_growing(
+    size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */
 #define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
 
 /* check.c: the user's heap is damaged; say so and stop */

@@ -15,7 +15,9 @@ static size_t slices_for(size_t n_bytes) { return vt_div_up(n_bytes, VT_SLICE); 
 
 size_t vt__large_usable(const struct slab *s) { return (size_t)s->room * VT_OS_PAGE; }
 
-static void set_size(struct slab *s, size_t n_bytes) { s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE); }
+static void set_size(struct slab *s, size_t n_bytes) {
+    s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE);
+}
 
 static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     slab_id first;
@@ -46,8 +48,8 @@ void vt__large_free(struct slab *s, void *p) {
     uintptr_t owner = VT_OWNER_LARGE;
     if ((uintptr_t)p != vt__slice_address(vt__slab_id(s))) vt__bad_free(p);
     /* Only one of two threads that free it at once may go on. acquire: run_slices is what large_alloc wrote. */
-    if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE, memory_order_acquire,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE,
+                                                 memory_order_acquire, memory_order_relaxed))
         vt__bad_free(p);
     vt__slices_give(vt__slab_id(s), s->run_slices);
 }
@@ -67,7 +69,9 @@ static void shrink(struct slab *s, size_t n_bytes) {
 static void *move(struct slab *s, void *p, size_t n_bytes) {
     static _Atomic unsigned n_moves;
     size_t old_bytes = vt__large_usable(s);
-    if (old_bytes < MOVE_MIN_BYTES || atomic_load_explicit(&n_moves, memory_order_relaxed) >= MOVES_MAX) return NULL;
+    if (old_bytes < MOVE_MIN_BYTES ||
+        atomic_load_explicit(&n_moves, memory_order_relaxed) >= MOVES_MAX)
+        return NULL;
     void *to = vt__large_alloc_growing(n_bytes);
     if (to == NULL) return NULL;
     if (vt__os_move(p, old_bytes, to) == 0)
@@ -87,7 +91,8 @@ void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
         return p;
     }
     if (n_slices > s->run_slices) {
-        if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_slices - s->run_slices)) return move(s, p, n_bytes);
+        if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_slices - s->run_slices))
+            return move(s, p, n_bytes);
         s->run_slices = (uint32_t)n_slices;
     }
     set_size(s, n_bytes);

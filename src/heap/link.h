@@ -25,7 +25,9 @@ VT_INLINE struct block *link_follow(const struct block *b, uintptr_t distance) {
     return (struct block *)((uintptr_t)b ^ distance);
 }
 VT_INLINE bool link_is_far(uintptr_t distance, size_t limit) { return distance >= limit; }
-VT_INLINE bool link_is_end(const struct block *b, uintptr_t distance) { return distance == (uintptr_t)b; }
+VT_INLINE bool link_is_end(const struct block *b, uintptr_t distance) {
+    return distance == (uintptr_t)b;
+}
 #else
 VT_INLINE uintptr_t link_encode(const struct block *next, const struct block *at) {
     (void)at;

@@ -135,6 +135,7 @@ static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms
     size_t n_chunks = vt__window.n_chunks;
     size_t cursor = vt__pool.purge_cursor;
     vt_unlock(&vt__pool.lock);
+    if (n_chunks == 0) return sum;
     for (size_t looked = 0; looked < n_chunks && dirty_bytes() > target_bytes; looked++, cursor++)
         sum += purge_partly_used(cursor % n_chunks, now_ms, min_age_ms);
     vt_lock(&vt__pool.lock);
@@ -163,7 +164,8 @@ void vt__purge_after_give(uint64_t now_ms) {
     size_t budget = atomic_load_explicit(&vt__pool.budget_bytes, memory_order_relaxed);
     if (dirty_bytes() > budget) purge_to(budget, now_ms, 0);
     /* relaxed: a hint to vt__poll, which runs when no lock is held */
-    if (dirty_bytes() > vt_opt(retain)) atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
+    if (dirty_bytes() > vt_opt(retain))
+        atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
 }
 
 void vt__purge_before_take(size_t n_slices) {
@@ -179,7 +181,8 @@ void vt__purge_after_take(size_t n_clean_slices) {
     vt_lock(&vt__pool.lock);
     size_t missed = vt_min(n_clean_slices << VT_SLICE_SHIFT, vt__pool.regret_bytes);
     vt__pool.peak_used_bytes = vt_max(vt__pool.peak_used_bytes, used_bytes());
-    size_t most = vt__pool.peak_used_bytes / 2 * 3 + vt_opt(retain); /* half more than the peak: free runs do not fit perfectly */
+    size_t most = vt__pool.peak_used_bytes / 2 * 3 +
+                  vt_opt(retain); /* half more than the peak: free runs do not fit perfectly */
     vt__pool.regret_bytes -= missed;
     if (vt_opt(purge_delay) > 0 && now_ms - vt__pool.last_purge_ms < vt_opt(purge_delay))
         vt__pool.budget_bytes = vt_min(vt__pool.budget_bytes * 2 + missed, most);

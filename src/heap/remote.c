@@ -29,7 +29,9 @@
 #define DISCARDED 2  /* all blocks are free, and the pages are gone */
 
 static uint64_t count_of(uint64_t remote) { return remote >> COUNT_SHIFT; }
-static struct block *block_of(uint64_t remote) { return (struct block *)(uintptr_t)(remote & BLOCK_MASK); }
+static struct block *block_of(uint64_t remote) {
+    return (struct block *)(uintptr_t)(remote & BLOCK_MASK);
+}
 
 /* ---- notifying ---- */
 
@@ -42,23 +44,27 @@ static struct heap *push_pending(struct slab *s) {
     do atomic_store_explicit(&s->pending_next, head, memory_order_relaxed);
     /* seq_cst: the caller reads the heap's state after the push is visible; pairs with vt__heap_detach_thread, which sets
      * the state and then looks at the stack. One of the two sees the other. The release half publishes pending_next. */
-    while (!atomic_compare_exchange_weak_explicit(&h->pending, &head, vt__slab_id(s), memory_order_seq_cst,
-                                                  memory_order_relaxed));
+    while (!atomic_compare_exchange_weak_explicit(&h->pending, &head, vt__slab_id(s),
+                                                  memory_order_seq_cst, memory_order_relaxed));
     return h;
 }
 
-static bool is_pooled(struct heap *h) { return atomic_load_explicit(&h->state, memory_order_seq_cst) == HEAP_POOLED; }
+static bool is_pooled(struct heap *h) {
+    return atomic_load_explicit(&h->state, memory_order_seq_cst) == HEAP_POOLED;
+}
 
 /* Every block of s is in its remote list, whose word is `remote`: nobody but the owner can touch it any more. */
 static void discard(struct slab *s, uint64_t remote) {
     uint64_t marked = (remote & ~BLOCK_MASK) | DISCARDING;
     /* acquire: the owner may have collected it first; then it is not ours to discard */
-    if (!atomic_compare_exchange_strong_explicit(&s->remote, &remote, marked, memory_order_acquire, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&s->remote, &remote, marked, memory_order_acquire,
+                                                 memory_order_relaxed))
         return;
     size_t n_bytes = vt__classes[s->cls].n_slices * VT_SLICE;
     bool is_done = vt__os_purge((void *)vt__slice_address(vt__slab_id(s)), n_bytes) == 0;
     /* release: the purge happens before the owner uses the memory again. If the system refused, the list is as it was. */
-    atomic_store_explicit(&s->remote, is_done ? (remote & ~BLOCK_MASK) | DISCARDED : remote, memory_order_release);
+    atomic_store_explicit(&s->remote, is_done ? (remote & ~BLOCK_MASK) | DISCARDED : remote,
+                          memory_order_release);
 }
 
 /* Does the owner seem to sleep? It has not looked since a good number of whole slabs came back. */
@@ -66,7 +72,8 @@ static bool should_discard(struct slab *s, uint64_t remote) {
     if (count_of(remote) != vt__classes[s->cls].capacity) return false;
     struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
     /* relaxed: a hint */
-    return atomic_fetch_add_explicit(&h->n_whole_pending, 1, memory_order_relaxed) >= WHOLE_PENDING_MAX;
+    return atomic_fetch_add_explicit(&h->n_whole_pending, 1, memory_order_relaxed) >=
+           WHOLE_PENDING_MAX;
 }
 
 /* A batch of n blocks, linked from head to tail, goes home. */
@@ -95,7 +102,8 @@ static void ring_flush(struct heap *h, struct ring *r) {
     struct slab *s = vt__slab(r->slab);
     h->ring_bytes -= r->n * (size_t)vt__classes[s->cls].block_bytes;
     /* relaxed: a figure */
-    atomic_store_explicit(&h->n_remote_frees, atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) + r->n,
+    atomic_store_explicit(&h->n_remote_frees,
+                          atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) + r->n,
                           memory_order_relaxed);
     struct ring batch = *r;
     r->n = 0;
@@ -125,7 +133,8 @@ static struct ring *ring_for(struct heap *h, slab_id i) {
 
 void vt__remote_free(struct slab *s, struct block *b) {
     struct heap *h = vt__tls.real;
-    if (h == NULL && vt__life_thread_is_staying()) h = vt__heap_attach(); /* it may have many more to free */
+    if (h == NULL && vt__life_thread_is_staying())
+        h = vt__heap_attach(); /* it may have many more to free */
     if (h == NULL) {
         send(s, b, b, 1);
         return;
@@ -153,8 +162,9 @@ static void absorb(struct slab *s, uint64_t remote) {
     }
     while (n-- > 0) {
         struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
-        if (VT_HARDEN > 0 && n > 0 && next == NULL) vt__double_free(b, s); /* the list is cut where one stands twice */
-        vt__slab_give_back(s, b); /* the last one may release s */
+        if (VT_HARDEN > 0 && n > 0 && next == NULL)
+            vt__double_free(b, s); /* the list is cut where one stands twice */
+        vt__slab_give_back(s, b);  /* the last one may release s */
         b = next;
     }
 }
@@ -165,7 +175,8 @@ static uint64_t take_remote(struct slab *s) {
     do {
         if ((remote & BLOCK_MASK) == DISCARDING) return remote;
         /* acquire: pairs with the release in send and in discard; the blocks' links are visible */
-    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &remote, 0, memory_order_acquire, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &remote, 0, memory_order_acquire,
+                                                    memory_order_relaxed));
     return remote;
 }
 
@@ -175,7 +186,8 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
     slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_acquire);
     while (i != 0) {
         struct slab *s = vt__slab(i);
-        i = atomic_load_explicit(&s->pending_next, memory_order_relaxed); /* before somebody may queue it again */
+        i = atomic_load_explicit(&s->pending_next,
+                                 memory_order_relaxed); /* before somebody may queue it again */
         if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
             uint64_t remote = take_remote(s);
             if ((remote & BLOCK_MASK) == DISCARDING)
@@ -197,4 +209,6 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
 
 uint64_t vt__remote_count(uint64_t remote_word) { return count_of(remote_word); }
 
-bool vt__remote_is_discarded(uint64_t remote_word) { return (uintptr_t)block_of(remote_word) == DISCARDED; }
+bool vt__remote_is_discarded(uint64_t remote_word) {
+    return (uintptr_t)block_of(remote_word) == DISCARDED;
+}

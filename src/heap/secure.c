@@ -11,7 +11,8 @@
 
 void *vt__secure_handed_out(struct block *b) {
     struct slab *s = vt__slab(vt__slice_of(b));
-    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag) return b; /* the common heap's */
+    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)
+        return b; /* the common heap's */
     size_t k = ((uintptr_t)b & (VT_SLICE - 1)) * s->recip >> 32;
     s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
     return b;
@@ -38,7 +39,8 @@ static void let_go(struct heap *h) {
 
 static bool is_full(const struct quarantine *q, size_t n_more_bytes) {
     if (q->end == q->first) return false; /* a block above the limit is let in alone */
-    return q->n_bytes + n_more_bytes > QUARANTINE_BYTES || q->end - q->first >= VT_QUARANTINE_BLOCKS;
+    return q->n_bytes + n_more_bytes > QUARANTINE_BYTES ||
+           q->end - q->first >= VT_QUARANTINE_BLOCKS;
 }
 
 void vt__secure_free(struct slab *s, struct block *b) {
@@ -47,7 +49,8 @@ void vt__secure_free(struct slab *s, struct block *b) {
     size_t n_bytes = vt__classes[s->cls].block_bytes;
     if (n_bytes <= ZERO_MAX_BYTES) __builtin_memset(b, 0, n_bytes);
     if (is_full(q, n_bytes)) {
-        if (!vt__enter()) return; /* a signal handler, and no room: the block is lost, which is better than used twice */
+        if (!vt__enter())
+            return; /* a signal handler, and no room: the block is lost, which is better than used twice */
         while (is_full(q, n_bytes)) let_go(h);
         vt__leave();
     }
@@ -62,7 +65,8 @@ void vt__secure_flush(struct heap *h) {
 void vt__secure_shuffle(struct heap *h, uint16_t *order, unsigned n) {
     for (unsigned i = 0; i < n; i++) order[i] = (uint16_t)i;
     for (unsigned i = n; i > 1; i--) {
-        h->quarantine.random = h->quarantine.random * UINT64_C(6364136223846793005) + (vt__map.key | 1);
+        h->quarantine.random =
+            h->quarantine.random * UINT64_C(6364136223846793005) + (vt__map.key | 1);
         unsigned j = (unsigned)((h->quarantine.random >> 33) % i);
         uint16_t swapped = order[i - 1];
         order[i - 1] = order[j];

@@ -15,7 +15,7 @@
 
 #if VT_HARDEN > 1
 VT_HIDDEN_BEGIN
-void *vt__secure_handed_out(struct block *b);        /* of one of our own slabs, or of the common heap */
+void *vt__secure_handed_out(struct block *b); /* of one of our own slabs, or of the common heap */
 void vt__secure_free(struct slab *s, struct block *b); /* its bit was just set */
 void vt__secure_flush(struct heap *h);
 void vt__secure_shuffle(struct heap *h, uint16_t *order, unsigned n);

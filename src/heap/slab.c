@@ -12,8 +12,8 @@
 #include "heap/impl.h"
 #include "heap/fast.h"
 
-
 #define SHARED_BLOCKS 4
+#define RESIDENT_CARVE_BYTES KiB(16)
 #define HOT_REFILLS 32     /* refilled again within this many refills of the heap: hot */
 #define COLD_MIN_BYTES 256 /* below this a cold class's blocks share their first page anyway */
 
@@ -30,7 +30,8 @@ static bool slab_is_valid(const struct slab *s) {
         if (offset % k->block_bytes != 0 || offset / k->block_bytes >= s->carved) return false;
         if (++n_free > s->carved) return false;
     }
-    if (s->state == SLAB_FULL) return s->carved == k->capacity && s->room == vt__wake_after(s) - n_free;
+    if (s->state == SLAB_FULL)
+        return s->carved == k->capacity && s->room == vt__wake_after(s) - n_free;
     return s->carved <= k->capacity && s->room == s->carved - n_free + (s->state == SLAB_CURRENT);
 }
 #endif
@@ -38,7 +39,9 @@ static bool slab_is_valid(const struct slab *s) {
 /* ---- queues ---- */
 
 /* A heap without a thread: whoever acts for it holds the heaps lock. */
-static bool is_pooled(struct heap *h) { return atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED; }
+static bool is_pooled(struct heap *h) {
+    return atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED;
+}
 
 static void full_push(struct heap *h, struct slab *s) {
     struct bin *bin = &h->bin[s->cls];
@@ -138,7 +141,8 @@ static struct block *take_freed(struct slab *s) {
     if (list == NULL) return NULL;
     s->free = NULL;
     s->room = (uint32_t)s->carved + 1; /* s is the current slab */
-    if (VT_HARDEN < 2) clear_free_bits(s); /* the secure build clears each bit when its block is handed out */
+    if (VT_HARDEN < 2)
+        clear_free_bits(s); /* the secure build clears each bit when its block is handed out */
     return list;
 }
 
@@ -149,7 +153,8 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     struct block *b = rest;
 #if VT_HARDEN > 1
     uint16_t order[VT_SLAB_MAX_BLOCKS];
-    vt__secure_shuffle((struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed), order, n);
+    vt__secure_shuffle((struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed), order,
+                       n);
 #endif
     for (uint32_t i = n; i-- > 0;) {
 #if VT_HARDEN > 1
@@ -179,7 +184,7 @@ static bool is_hot(struct heap *h, struct bin *bin) {
  * generously. */
 static uint32_t carve_goal(const struct slab *s, bool hot) {
     size_t block_bytes = class_of_slab(s)->block_bytes;
-    size_t bytes = s->was_zero ? VT_CARVE_BYTES : VT_LIST_BYTES;
+    size_t bytes = s->was_zero ? VT_CARVE_BYTES : RESIDENT_CARVE_BYTES;
     if (!hot && block_bytes >= COLD_MIN_BYTES) bytes = block_bytes;
     return (uint32_t)vt_min(vt_max(bytes / block_bytes, 1), VT_LIST_MAX);
 }
@@ -255,7 +260,8 @@ bool vt__refill(struct heap *h, unsigned cls) {
             return true;
         }
     }
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, /* has_heaps_lock */ false);
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+        vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     while (s != NULL) {
         VT_AUDIT(slab_is_valid(s));
@@ -297,7 +303,8 @@ VT_INLINE struct block *pop_freed(struct slab *s) {
 }
 
 VT_NOINLINE struct block *vt__take_one(struct heap *h, unsigned cls) {
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0) vt__remote_collect(h, is_pooled(h));
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+        vt__remote_collect(h, is_pooled(h));
     struct bin *bin = &h->bin[cls];
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     for (; s != NULL; s = next_slab(h, cls)) {
@@ -316,7 +323,8 @@ VT_NOINLINE struct block *vt__take_one(struct heap *h, unsigned cls) {
 
 void *vt__take_medium(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
-    struct block *b = pop_freed(vt__slab(bin->current)); /* slab 0 stands for none and has no blocks */
+    struct block *b =
+        pop_freed(vt__slab(bin->current)); /* slab 0 stands for none and has no blocks */
     if (vt_unlikely(b == NULL)) {
         if (bin->current == 0 && wants_shared(h, bin)) b = vt__take_shared(cls);
         return b != NULL ? b : vt__take_one(h, cls);
@@ -397,7 +405,8 @@ void vt__heap_drop_empty(struct heap *h) {
         if (s->room == 0)
             slab_release(s);
         else
-            partial_append(h, s); /* its uncarved rest or freed blocks are found again by a refill */
+            partial_append(h,
+                           s); /* its uncarved rest or freed blocks are found again by a refill */
     }
 }
 
@@ -408,8 +417,10 @@ void vt__heap_audit(void) {
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         const struct bin *bin = &h->bin[c];
         if (bin->current != 0) VT_ASSERT(slab_is_valid(vt__slab(bin->current)));
-        for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next) VT_ASSERT(slab_is_valid(vt__slab(i)));
-        for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next) VT_ASSERT(slab_is_valid(vt__slab(i)));
+        for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next)
+            VT_ASSERT(slab_is_valid(vt__slab(i)));
+        for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next)
+            VT_ASSERT(slab_is_valid(vt__slab(i)));
     }
 }
 #endif

@@ -38,12 +38,15 @@ static struct {
     struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
 } heaps;
 
-struct heap *vt__heaps_first(void) { return heaps.all; }
+struct heap *vt__heaps_first(void) {
+    return heaps.all;
+}
 
 size_t vt__heaps_count(size_t *n_live) {
     vt_lock(&vt__heaps_lock);
     size_t n = heaps.n_heaps;
-    *n_live = n - atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) - (heaps.common != NULL);
+    *n_live =
+        n - atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) - (heaps.common != NULL);
     vt_unlock(&vt__heaps_lock);
     return n;
 }
@@ -106,7 +109,8 @@ void vt__heap_detach_thread(void) {
 
 void vt__heap_collect_pooled(struct heap *h) {
     vt_lock(&vt__heaps_lock);
-    if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED) vt__remote_collect(h, true);
+    if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED)
+        vt__remote_collect(h, true);
     vt_unlock(&vt__heaps_lock);
 }
 
@@ -127,7 +131,8 @@ bool vt__adopt(struct heap *h, unsigned cls) {
     struct slab *s = NULL;
     vt_lock(&vt__heaps_lock);
     unsigned looked = 0;
-    for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK; from = from->pool_next, looked++) {
+    for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK;
+         from = from->pool_next, looked++) {
         if (from->bin[cls].partial == 0) continue;
         s = vt__slab(from->bin[cls].partial);
         vt__queue_remove(from, s);
@@ -148,7 +153,8 @@ int vt__heap_start(void) {
 
 bool vt__heap_owns(const void *p) {
     if (!vt__is_in_window(p)) return false;
-    return atomic_load_explicit(&vt__slab(vt__slice_of(p))->owner, memory_order_relaxed) != VT_OWNER_NONE;
+    return atomic_load_explicit(&vt__slab(vt__slice_of(p))->owner, memory_order_relaxed) !=
+           VT_OWNER_NONE;
 }
 
 /* All locks, in order, so that the child finds every shared structure whole. The heaps of the other threads are not

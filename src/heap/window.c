@@ -16,15 +16,15 @@
 #include "heap/link.h"
 #include "os/os.h"
 
-#define GAP_BYTES MiB(2)          /* no access between tables */
-#define TABLE_STEP_CHUNKS 64      /* tables become accessible for this many chunks at a time */
-#define GROW_MAX_CHUNKS 32        /* 64 MiB */
+#define GAP_BYTES MiB(2)     /* no access between tables */
+#define TABLE_STEP_CHUNKS 64 /* tables become accessible for this many chunks at a time */
+#define GROW_MAX_CHUNKS 32   /* 64 MiB */
 #define CONSTRAINED_MAX GiB(64)
 #define CONSTRAINED_MIN GiB(1)
-#define CONSTRAINED_LOW TiB(16)   /* between a program's own places and the system's, nothing lives there */
+#define CONSTRAINED_LOW                                                                            \
+    TiB(16) /* between a program's own places and the system's, nothing lives there */
 #define FOREIGN_TRIES 64
 #define SMALL_PROGRAM_BYTES MiB(8) /* no huge pages below this */
-
 
 struct vt_map vt__map = {.key = VT_KEY_BITS};
 struct vt_window vt__window;
@@ -123,13 +123,16 @@ static int commit_table(void *table, size_t row_bytes, size_t first, size_t end)
 static int commit_tables(size_t end) {
     if (end <= n_table_chunks) return 0;
     size_t to = vt_min(vt_round_up(end, TABLE_STEP_CHUNKS), vt__window.n_bytes >> VT_CHUNK_SHIFT);
-    int err = commit_table(vt__map.slabs, VT_CHUNK_SLICES * sizeof(struct slab), n_table_chunks, to);
+    int err =
+        commit_table(vt__map.slabs, VT_CHUNK_SLICES * sizeof(struct slab), n_table_chunks, to);
     if (err == 0) err = commit_table(vt__chunks, sizeof(struct chunk), n_table_chunks, to);
     if (err == 0) n_table_chunks = to;
     return err;
 }
 
-static void *chunk_address(size_t chunk) { return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT)); }
+static void *chunk_address(size_t chunk) {
+    return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT));
+}
 
 /* Constrained mode: up to n chunks in a row at the top. Somebody else's mapping may be in the way: then as many as fit
  * before it, and a chunk that is taken is skipped for good. */
@@ -174,7 +177,8 @@ static size_t grow_step(size_t n_chunks) {
 int vt__window_grow(size_t n_chunks, size_t *first, size_t *got) {
     size_t n = grow_step(n_chunks);
     int err = -ENOMEM;
-    for (; err != 0 && n >= n_chunks; n = n > n_chunks ? n_chunks : 0) { /* if the step is refused, the bare need */
+    for (; err != 0 && n >= n_chunks;
+         n = n > n_chunks ? n_chunks : 0) { /* if the step is refused, the bare need */
         *got = n;
         err = vt__window.is_reserved ? commit_chunks(n, first) : map_chunks(n, first, got);
         if (n == 0) break;

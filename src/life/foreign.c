@@ -16,11 +16,9 @@
 #include "os/os.h"
 
 /* In a static program there is no other malloc, and no dlsym. */
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+#pragma weak dlsym
 
-static struct {
-    _Atomic bool was_warned;
-} foreign;
+static struct { _Atomic bool was_warned; } foreign;
 
 static void *next_function(const char *name) {
     if (dlsym == NULL) return NULL;
@@ -43,7 +41,8 @@ static bool looks_like_libc(const void *p) {
     size_t n_bytes = word & ~(size_t)7;
     if ((word & 7) == 2) return at % VT_OS_PAGE == 16 && n_bytes % VT_OS_PAGE == 0 && n_bytes > 0;
     uintptr_t heap = vt_round_down(at, MiB(64));
-    if ((word & 4) == 0 || n_bytes < 32 || at + n_bytes > heap + MiB(64) || !is_mapped(heap)) return false;
+    if ((word & 4) == 0 || n_bytes < 32 || at + n_bytes > heap + MiB(64) || !is_mapped(heap))
+        return false;
     uintptr_t arena = *(const uintptr_t *)heap;
     return arena % 16 == 0 && is_mapped(arena);
 }
@@ -64,7 +63,8 @@ static void *libc_function(const char *call, const void *p, const char *name) {
     void *f = looks_like_libc(p) ? next_function(name) : NULL;
     if (f == NULL) refuse(call, p);
     if (!atomic_exchange(&foreign.was_warned, true))
-        vt__warn("a block of libc's malloc came to", call, "; it is passed on (libc's malloc is in use beside this one)");
+        vt__warn("a block of libc's malloc came to", call,
+                 "; it is passed on (libc's malloc is in use beside this one)");
     return f;
 }
 
@@ -80,5 +80,6 @@ void *vt__life_foreign_realloc(void *p, size_t n_bytes) {
 }
 
 size_t vt__life_foreign_usable_size(const void *p) {
-    return ((size_t(*)(const void *))libc_function("malloc_usable_size", p, "malloc_usable_size"))(p);
+    return ((size_t(*)(const void *))libc_function("malloc_usable_size", p, "malloc_usable_size"))(
+        p);
 }

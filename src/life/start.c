@@ -33,7 +33,9 @@ int vt__life_start(void) {
     int err = 0;
     vt_lock(&start_lock);
     bool is_first = atomic_load_explicit(&outcome, memory_order_relaxed) != READY;
-    if (is_first) err = start_locked(); /* a failure may pass (a limit was raised): the next malloc tries again */
+    if (is_first)
+        err =
+            start_locked(); /* a failure may pass (a limit was raised): the next malloc tries again */
     vt_unlock(&start_lock);
     if (is_first && err == 0) { /* these may malloc, so the heap must be ready and no lock held */
         vt__life_watch_forks();

@@ -28,7 +28,8 @@ static void thread_ends(void *unused) {
 }
 
 bool vt__life_thread_attached(void) {
-    if (!ends.has_key) return true; /* no key was left: ends go unnoticed, and heaps of ended threads unused */
+    if (!ends.has_key)
+        return true; /* no key was left: ends go unnoticed, and heaps of ended threads unused */
     if (n_rounds >= ROUNDS_TO_TRUST) return false;
     return pthread_setspecific(ends.key, &ends) == 0;
 }

@@ -22,7 +22,9 @@ static void *take_locked(size_t n_bytes, size_t align) {
         void *block = NULL;
         size_t block_bytes = vt_round_up(vt_max(n_bytes + align, BLOCK_BYTES), VT_OS_PAGE);
         if (vt__os_map(block_bytes, &block) != 0) return NULL;
-        if (arena.n_taken == 0) vt__os_name(block, block_bytes, VT_TABLES_NAME); /* later a seccomp filter may be in force */
+        if (arena.n_taken == 0)
+            vt__os_name(block, block_bytes,
+                        VT_TABLES_NAME); /* later a seccomp filter may be in force */
         arena.next = block;
         arena.end = arena.next + block_bytes;
         at = vt_round_up((uintptr_t)block, align);

@@ -12,17 +12,24 @@
 #include "os/impl.h"
 
 static const char *const call_names[VT_CALL_COUNT] = {
-    [VT_CALL_RESERVE] = "reserve",   [VT_CALL_COMMIT] = "commit",    [VT_CALL_MAP] = "map",
-    [VT_CALL_NOREPLACE] = "noreplace", [VT_CALL_PURGE] = "purge",    [VT_CALL_MOVE] = "mremap_dontunmap",
-    [VT_CALL_HUGEPAGES] = "hugepages", [VT_CALL_NAME] = "anon_name", [VT_CALL_RANDOM] = "getrandom",
+    [VT_CALL_RESERVE] = "reserve",
+    [VT_CALL_COMMIT] = "commit",
+    [VT_CALL_MAP] = "map",
+    [VT_CALL_NOREPLACE] = "noreplace",
+    [VT_CALL_PURGE] = "purge",
+    [VT_CALL_MOVE] = "mremap_dontunmap",
+    [VT_CALL_HUGEPAGES] = "hugepages",
+    [VT_CALL_NAME] = "anon_name",
+    [VT_CALL_RANDOM] = "getrandom",
     [VT_CALL_SYSFS] = "sysfs",
 };
 
 static struct {
     _Atomic int is_ready;
-    _Atomic long countdown; /* calls left until the one that fails; 0 or less: reached or not asked for */
-    int only;               /* a call, or -1 for any */
-    uint32_t always;        /* bit per call */
+    _Atomic long
+        countdown;   /* calls left until the one that fails; 0 or less: reached or not asked for */
+    int only;        /* a call, or -1 for any */
+    uint32_t always; /* bit per call */
 } fail = {.only = -1};
 
 /* Is `name` an element of the comma-separated list? */
@@ -51,7 +58,8 @@ static void read_wishes(void) {
 int vt__os_forced_failure(enum vt_os_call call) {
     if (!atomic_load(&fail.is_ready)) read_wishes();
     if ((fail.always >> call & 1) != 0) return -ENOSYS;
-    if (call > VT_CALL_PURGE && call != VT_CALL_MOVE) return 0; /* not memory: only FAIL_ALWAYS speaks of these */
+    if (call > VT_CALL_PURGE && call != VT_CALL_MOVE)
+        return 0; /* not memory: only FAIL_ALWAYS speaks of these */
     if (call == VT_CALL_NOREPLACE) return 0;
     if (fail.only >= 0 && fail.only != (int)call) return 0;
     if (atomic_load(&fail.countdown) <= 0) return 0;

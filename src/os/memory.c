@@ -21,7 +21,8 @@
 #endif
 
 static int map(void *hint, size_t n_bytes, int prot, int flags, void **out) {
-    long at = vt__syscall(SYS_mmap, (long)hint, (long)n_bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    long at = vt__syscall(SYS_mmap, (long)hint, (long)n_bytes, prot,
+                          MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
     if (at < 0 && at > -4096) return (int)at;
     *out = (void *)at;
     return 0;
@@ -87,16 +88,19 @@ int vt__os_move(void *from, size_t n_bytes, void *to) {
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow) {
     int err = vt__os_forced_failure(VT_CALL_HUGEPAGES);
     if (err != 0) return err;
-    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, allow ? MADV_HUGEPAGE : MADV_NOHUGEPAGE, 0, 0, 0);
+    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes,
+                            allow ? MADV_HUGEPAGE : MADV_NOHUGEPAGE, 0, 0, 0);
 }
 
 void vt__os_core(void *at, size_t n_bytes, bool is_wanted) {
-    vt__syscall(SYS_madvise, (long)at, (long)n_bytes, is_wanted ? MADV_DODUMP : MADV_DONTDUMP, 0, 0, 0);
+    vt__syscall(SYS_madvise, (long)at, (long)n_bytes, is_wanted ? MADV_DODUMP : MADV_DONTDUMP, 0, 0,
+                0);
 }
 
 void vt__os_name(void *at, size_t n_bytes, const char *name) {
     if (vt__os_forced_failure(VT_CALL_NAME) != 0) return;
-    vt__syscall(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, (long)at, (long)n_bytes, (long)name, 0);
+    vt__syscall(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, (long)at, (long)n_bytes, (long)name,
+                0);
 }
 
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out) {
@@ -104,7 +108,8 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out) {
     size_t n_resident = 0;
     for (size_t done = 0; done < n_bytes; done += sizeof(in_core) * VT_OS_PAGE) {
         size_t step = vt_min(n_bytes - done, sizeof(in_core) * VT_OS_PAGE);
-        long err = vt__syscall(SYS_mincore, (long)at + (long)done, (long)step, (long)in_core, 0, 0, 0);
+        long err =
+            vt__syscall(SYS_mincore, (long)at + (long)done, (long)step, (long)in_core, 0, 0, 0);
         if (err != 0) return (int)err;
         for (size_t i = 0; i < step / VT_OS_PAGE; i++) n_resident += in_core[i] & 1;
     }

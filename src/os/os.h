@@ -13,16 +13,19 @@ VT_HIDDEN_BEGIN
 /* Address space. The names our mappings have in /proc/PID/maps. */
 #define VT_HEAP_NAME "vitrine heap"
 #define VT_TABLES_NAME "vitrine tables"
-int vt__os_reserve(size_t n_bytes, size_t align, void **out);  /* no access, not charged to anybody */
-int vt__os_commit(void *at, size_t n_bytes);                   /* reserved -> readable and writable */
-int vt__os_map(size_t n_bytes, void **out);                    /* fresh zero pages anywhere */
-int vt__os_map_at(void *at, size_t n_bytes);                   /* fresh zero pages here, or -EEXIST */
+int vt__os_reserve(size_t n_bytes, size_t align,
+                   void **out);              /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes); /* reserved -> readable and writable */
+int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
-int vt__os_purge(void *at, size_t n_bytes);                    /* contents dropped, reads as zero */
-int vt__os_move(void *from, size_t n_bytes, void *to);         /* pages change address; from reads as zero */
+int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
+int vt__os_move(void *from, size_t n_bytes,
+                void *to); /* pages change address; from reads as zero */
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow);
 void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or not */
-void vt__os_name(void *at, size_t n_bytes, const char *name);  /* shown in /proc/PID/maps where supported */
+void vt__os_name(void *at, size_t n_bytes,
+                 const char *name); /* shown in /proc/PID/maps where supported */
 
 /* Threads and time */
 void vt__os_wait(void *word, uint32_t while_value);
@@ -38,14 +41,15 @@ const char *vt__os_getenv(const char *name); /* NULL in a set-uid program */
 const char *const *vt__os_environment(void); /* NULL in a set-uid program */
 bool vt__os_is_secure(void);
 size_t vt__os_ram_bytes(void);
-size_t vt__os_address_limit(void);           /* RLIMIT_AS in bytes, SIZE_MAX if none */
-size_t vt__os_cgroup_limit(void);            /* memory.max of our cgroup v2, SIZE_MAX if none */
+size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none */
+size_t vt__os_cgroup_limit(void);  /* memory.max of our cgroup v2, SIZE_MAX if none */
 unsigned vt__os_n_nodes(void);
 bool vt__os_hugepages_are_always(void);
-bool vt__os_is_single_threaded(void);        /* never had a second thread, as far as libc knows */
-bool vt__os_brk_start(uintptr_t *out);       /* where the brk heap begins; false: not to be found out */
-size_t vt__os_read_file(const char *path, char *buf, size_t cap); /* NUL-terminated; 0 if unreadable */
-int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out);    /* mincore; slow */
+bool vt__os_is_single_threaded(void);  /* never had a second thread, as far as libc knows */
+bool vt__os_brk_start(uintptr_t *out); /* where the brk heap begins; false: not to be found out */
+size_t vt__os_read_file(const char *path, char *buf,
+                        size_t cap); /* NUL-terminated; 0 if unreadable */
+int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; slow */
 
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
 int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */

@@ -34,7 +34,9 @@ void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms) {
     vt__syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, while_value, (long)&t, 0, 0);
 }
 
-void vt__os_wake(void *word, int n) { vt__syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0); }
+void vt__os_wake(void *word, int n) {
+    vt__syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0);
+}
 
 uint64_t vt__os_now_ms(void) {
     struct timespec t = {0, 0};
@@ -54,7 +56,8 @@ unsigned vt__os_node(void) {
 uint64_t vt__os_random(void) {
     uint64_t r = 0;
     if (vt__os_forced_failure(VT_CALL_RANDOM) == 0 &&
-        vt__syscall(SYS_getrandom, (long)&r, sizeof(r), 1 /* GRND_NONBLOCK */, 0, 0, 0) == (long)sizeof(r))
+        vt__syscall(SYS_getrandom, (long)&r, sizeof(r), 1 /* GRND_NONBLOCK */, 0, 0, 0) ==
+            (long)sizeof(r))
         return r;
     /* The kernel gave every process 16 random bytes at exec; mix in what differs between forks. */
     const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
@@ -174,7 +177,9 @@ bool vt__os_brk_start(uintptr_t *out) {
     return *out != 0;
 }
 
-bool vt__os_is_single_threaded(void) { return &__libc_single_threaded != NULL && __libc_single_threaded != 0; }
+bool vt__os_is_single_threaded(void) {
+    return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+}
 
 int vt__os_write(int fd, const char *data, size_t n_bytes) {
     while (n_bytes > 0) {

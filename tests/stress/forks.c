@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 
 #if defined(VT_FLAVOUR_tsan)
-#define CHILD_MAY_HAVE_THREADS 0 /* the sanitizer knows no threads in the child of a process that had some */
+#define CHILD_MAY_HAVE_THREADS                                                                     \
+    0 /* the sanitizer knows no threads in the child of a process that had some */
 #else
 #define CHILD_MAY_HAVE_THREADS 1
 #endif
@@ -46,7 +47,8 @@ static void be_child(uint64_t turn) {
             little(NULL);
             _exit(0);
         }
-        if (waitpid(pid, &status, 0) != pid || status != 0) die("grandchild: expected status 0, seen 0x%x", (unsigned)status);
+        if (waitpid(pid, &status, 0) != pid || status != 0)
+            die("grandchild: expected status 0, seen 0x%x", (unsigned)status);
     }
     s_audit();
     _exit(0);
@@ -57,12 +59,14 @@ static void fork_once(uint64_t turn) {
     pid_t pid = fork();
     if (pid < 0) die("fork: expected a process");
     if (pid == 0) be_child(turn);
-    if (waitpid(pid, &status, 0) != pid || status != 0) die("child: expected status 0, seen 0x%x", (unsigned)status);
+    if (waitpid(pid, &status, 0) != pid || status != 0)
+        die("child: expected status 0, seen 0x%x", (unsigned)status);
 }
 
 static void *churn_or_fork(void *i) {
     if ((uintptr_t)i != 0) return churn(i);
-    for (uint64_t turn = 0; turn < 40 && (turn < 3 || !atomic_load(&run.is_over)); turn++) fork_once(turn);
+    for (uint64_t turn = 0; turn < 40 && (turn < 3 || !atomic_load(&run.is_over)); turn++)
+        fork_once(turn);
     atomic_store(&is_enough, true);
     return NULL;
 }
@@ -83,11 +87,12 @@ static void *run_of(void *scenario) {
 }
 
 static void run_mix(void) {
-    static const struct scenario *const parts[] = {&random_scenario, &handover_scenario, &orphans_scenario, &late_scenario,
-                                                   &forks_scenario};
+    static const struct scenario *const parts[] = {
+        &random_scenario, &handover_scenario, &orphans_scenario, &late_scenario, &forks_scenario};
     pthread_t id[5];
     for (int i = 0; i < 5; i++)
-        if (pthread_create(&id[i], NULL, run_of, (void *)(uintptr_t)parts[i]) != 0) die("pthread_create: expected 0");
+        if (pthread_create(&id[i], NULL, run_of, (void *)(uintptr_t)parts[i]) != 0)
+            die("pthread_create: expected 0");
     for (int i = 0; i < 5; i++) pthread_join(id[i], NULL);
     empty_slots();
 }

@@ -22,7 +22,8 @@ static void *produce_or_consume(void *i) {
         drop_block(swap_slot(r, new_block(size)));
     }
     if (is_producer) atomic_fetch_sub(&n_producing, 1);
-    while (!is_producer && atomic_load(&n_producing) > 0) drop_block(swap_slot(next_random(&rng), NULL));
+    while (!is_producer && atomic_load(&n_producing) > 0)
+        drop_block(swap_slot(next_random(&rng), NULL));
     return NULL;
 }
 
@@ -48,7 +49,8 @@ static void *leave_behind(void *i) {
         if (r % 3 == 0)
             drop_block(mine[k]);
         else
-            drop_block(swap_slot(r >> 8, mine[k])); /* what was there is an older thread's, most of them ended */
+            drop_block(swap_slot(
+                r >> 8, mine[k])); /* what was there is an older thread's, most of them ended */
     }
     return NULL;
 }
@@ -60,14 +62,17 @@ static void run_orphans(void) {
         in_threads(run.n_threads, leave_behind);
         if (i == 0) ask_stats(&allocated, &n_threads, &first_heaps);
     }
-    bool is_alone = strcmp(run.scenario, orphans_scenario.name) == 0; /* no other threads come and go */
-    if (is_alone && ask_stats(&allocated, &n_threads, &n_heaps) && n_heaps > first_heaps + run.n_threads)
+    bool is_alone =
+        strcmp(run.scenario, orphans_scenario.name) == 0; /* no other threads come and go */
+    if (is_alone && ask_stats(&allocated, &n_threads, &n_heaps) &&
+        n_heaps > first_heaps + run.n_threads)
         die("expected the heaps of ended threads to be used again: at most %llu, seen %llu",
             (unsigned long long)first_heaps + run.n_threads, (unsigned long long)n_heaps);
     empty_slots();
 }
 
-const struct scenario orphans_scenario = {"orphans", run_orphans, "threads end and leave blocks and heaps to others"};
+const struct scenario orphans_scenario = {"orphans", run_orphans,
+                                          "threads end and leave blocks and heaps to others"};
 
 /* ---- rings ---- */
 
@@ -83,7 +88,8 @@ static void *free_some_and_end(void *i) {
 static void run_rings(void) {
     uint64_t rng = seed_of(0);
     for (size_t k = 0; k < N_SLABS_WORTH; k++) many[k] = new_block(some_size(next_random(&rng)));
-    for (size_t k = N_SLABS_WORTH - 1; k > 0; k--) { /* neighbours in a slab go to different threads at different times */
+    for (size_t k = N_SLABS_WORTH - 1; k > 0;
+         k--) { /* neighbours in a slab go to different threads at different times */
         size_t other = next_random(&rng) % (k + 1);
         void *p = many[k];
         many[k] = many[other];
@@ -92,7 +98,8 @@ static void run_rings(void) {
     in_threads(run.n_threads, free_some_and_end);
 }
 
-const struct scenario rings_scenario = {"rings", run_rings, "threads end with blocks of many slabs in their rings"};
+const struct scenario rings_scenario = {"rings", run_rings,
+                                        "threads end with blocks of many slabs in their rings"};
 
 /* ---- sleeper ---- */
 
@@ -106,7 +113,8 @@ static void *sleep_through(void *unused) {
         for (size_t k = 0; k < N_SLABS_WORTH; k++) many[k] = new_block(size);
         pthread_barrier_wait(&stage); /* the others free everything now */
         pthread_barrier_wait(&stage);
-        for (size_t k = 0; k < N_SLABS_WORTH / 4; k++) { /* what comes back is zero if it should be */
+        for (size_t k = 0; k < N_SLABS_WORTH / 4;
+             k++) { /* what comes back is zero if it should be */
             unsigned char *p = s_calloc(1, size);
             if (p == NULL) die("calloc(%zu): expected a block, seen NULL", size);
             for (size_t b = 0; b < size; b++)
@@ -123,13 +131,16 @@ static void *sleep_through(void *unused) {
 static void *free_for_sleeper(void *i) {
     for (int turn = 0; turn < 3; turn++) {
         pthread_barrier_wait(&stage);
-        for (size_t k = (uintptr_t)i - 1; k < N_SLABS_WORTH; k += run.n_threads - 1) drop_block(many[k]);
+        for (size_t k = (uintptr_t)i - 1; k < N_SLABS_WORTH; k += run.n_threads - 1)
+            drop_block(many[k]);
         pthread_barrier_wait(&stage);
     }
     return NULL;
 }
 
-static void *sleeper_or_not(void *i) { return (uintptr_t)i == 0 ? sleep_through(i) : free_for_sleeper(i); }
+static void *sleeper_or_not(void *i) {
+    return (uintptr_t)i == 0 ? sleep_through(i) : free_for_sleeper(i);
+}
 
 static void run_sleeper(void) {
     if (run.n_threads < 2) run.n_threads = 2;
@@ -138,7 +149,8 @@ static void run_sleeper(void) {
     pthread_barrier_destroy(&stage);
 }
 
-const struct scenario sleeper_scenario = {"sleeper", run_sleeper, "an owner sleeps while others free all it has"};
+const struct scenario sleeper_scenario = {"sleeper", run_sleeper,
+                                          "an owner sleeps while others free all it has"};
 
 /* ---- late ---- */
 
@@ -151,7 +163,8 @@ static void end_late(void *block) {
     size_t n = size_of_block(block);
     drop_block(block);
     drop_block(swap_slot(n, new_block(n + 100)));
-#if !defined(VT_FLAVOUR_tsan) /* the sanitizer's own end of a thread comes in these rounds, and nothing may follow it */
+#if !defined(                                                                                      \
+    VT_FLAVOUR_tsan) /* the sanitizer's own end of a thread comes in these rounds, and nothing may follow it */
     if (n % 5 != 4) {
         for (int i = 0; i < N_LATE_KEYS; i++)
             if (pthread_getspecific(late_keys[i]) == NULL) {
@@ -170,7 +183,8 @@ static void make_late_keys(void) {
 
 static void *end_with_values(void *i) {
     uint64_t rng = seed_of((uintptr_t)i);
-    for (int k = 0; k < N_LATE_KEYS; k++) pthread_setspecific(late_keys[k], new_block(1000 / 5 * 5 + 2 + next_random(&rng) % 3));
+    for (int k = 0; k < N_LATE_KEYS; k++)
+        pthread_setspecific(late_keys[k], new_block(1000 / 5 * 5 + 2 + next_random(&rng) % 3));
     drop_block(new_block(some_size(next_random(&rng))));
     return NULL;
 }

@@ -48,8 +48,9 @@ void say(const char *format, ...) {
 }
 
 static void say_how_to_repeat(void) {
-    say("stress: failed in scenario '%s', seed %llu; again: stress %s seed=%llu threads=%u rounds=1", run.scenario,
-        (unsigned long long)run.seed, run.scenario, (unsigned long long)run.seed, run.n_threads);
+    say("stress: failed in scenario '%s', seed %llu; again: stress %s seed=%llu threads=%u rounds=1",
+        run.scenario, (unsigned long long)run.seed, run.scenario, (unsigned long long)run.seed,
+        run.n_threads);
 }
 
 void die(const char *format, ...) {
@@ -72,7 +73,8 @@ void in_threads(unsigned n, void *(*f)(void *)) {
     pthread_t id[64];
     if (n > 64) n = 64;
     for (unsigned i = 0; i < n; i++)
-        if (pthread_create(&id[i], NULL, f, (void *)(uintptr_t)i) != 0) die("pthread_create: expected 0 for thread %u", i);
+        if (pthread_create(&id[i], NULL, f, (void *)(uintptr_t)i) != 0)
+            die("pthread_create: expected 0 for thread %u", i);
     for (unsigned i = 0; i < n; i++) pthread_join(id[i], NULL);
 }
 
@@ -121,8 +123,8 @@ static void check_nothing_is_left(uint64_t before, uint64_t n_threads_before) {
     uint64_t after, n_threads, n_heaps;
     if (!ask_stats(&after, &n_threads, &n_heaps)) return;
     if (after > before + 65536) /* libc and the sanitizers keep a few blocks of their own */
-        die("expected at most %llu bytes allocated after everything was freed, seen %llu", (unsigned long long)before,
-            (unsigned long long)after);
+        die("expected at most %llu bytes allocated after everything was freed, seen %llu",
+            (unsigned long long)before, (unsigned long long)after);
     if (n_threads > n_threads_before)
         die("expected %llu heaps with a thread, seen %llu", (unsigned long long)n_threads_before,
             (unsigned long long)n_threads);
@@ -130,7 +132,8 @@ static void check_nothing_is_left(uint64_t before, uint64_t n_threads_before) {
 
 static int usage(void) {
     say("usage: stress SCENARIO [seconds=2] [threads=4] [seed=N] [rounds=N]");
-    for (size_t i = 0; i < N_SCENARIOS; i++) say("  %-10s %s", scenarios[i]->name, scenarios[i]->what);
+    for (size_t i = 0; i < N_SCENARIOS; i++)
+        say("  %-10s %s", scenarios[i]->name, scenarios[i]->what);
     return 2;
 }
 
@@ -151,19 +154,23 @@ int main(int argc, char **argv) {
     const char *soak = getenv("VT_SOAK");
     run.is_soak = soak != NULL && strcmp(soak, "1") == 0;
     const char *wanted = getenv("VT_EXPECT_VITRINE");
-    if (wanted != NULL && !ask_stats(&before, &n_threads_before, &unused)) die("expected the library in this process, seen none");
+    if (wanted != NULL && !ask_stats(&before, &n_threads_before, &unused))
+        die("expected the library in this process, seen none");
     static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
     for (size_t i = 0; i < sizeof(deaths) / sizeof(deaths[0]); i++) signal(deaths[i], on_death);
 
     double limit = (double)(run.is_soak ? seconds * SOAK_FACTOR : seconds);
     pthread_t timer;
-    s_free(s_malloc(1)); /* in plain builds, the library starts here and not in two threads at once */
+    s_free(
+        s_malloc(1)); /* in plain builds, the library starts here and not in two threads at once */
     if (pthread_create(&timer, NULL, end_in_time, &limit) != 0) die("pthread_create: expected 0");
     uint64_t n = 0;
     do {
         s->run();
         s_audit();
-        if (n == 0) ask_stats(&before, &n_threads_before, &unused); /* what the first round left is there to stay */
+        if (n == 0)
+            ask_stats(&before, &n_threads_before,
+                      &unused); /* what the first round left is there to stay */
         run.seed++;
     } while (++n < rounds || (rounds == 0 && !atomic_load(&run.is_over)));
     check_nothing_is_left(before, n_threads_before);

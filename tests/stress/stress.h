@@ -47,14 +47,14 @@ struct scenario {
     const char *what;
 };
 
-extern const struct scenario random_scenario, handover_scenario, orphans_scenario, rings_scenario, sleeper_scenario,
-    late_scenario, forks_scenario, mix_scenario;
+extern const struct scenario random_scenario, handover_scenario, orphans_scenario, rings_scenario,
+    sleeper_scenario, late_scenario, forks_scenario, mix_scenario;
 
 /* ---- one run ---- */
 
 struct run {
     const char *scenario;
-    uint64_t seed;       /* of the round that is running */
+    uint64_t seed; /* of the round that is running */
     unsigned n_threads;
     _Atomic bool is_over; /* time is up: long rounds end early */
     bool is_soak;
@@ -71,7 +71,9 @@ void in_threads(unsigned n, void *(*f)(void *));
 bool ask_stats(uint64_t *allocated, uint64_t *n_threads, uint64_t *n_heaps);
 
 /* A seed for thread i of this round. */
-static inline uint64_t seed_of(uint64_t i) { return (run.seed + i * 7919) * UINT64_C(0x9e3779b97f4a7c15) | 1; }
+static inline uint64_t seed_of(uint64_t i) {
+    return (run.seed + i * 7919) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+}
 
 static inline uint64_t next_random(uint64_t *state) { /* xorshift64* */
     *state ^= *state >> 12;
@@ -99,7 +101,9 @@ static inline void fill_block(void *p, size_t n) {
     *(uint64_t *)p = (uint64_t)n ^ (uint64_t)(uintptr_t)p << 16;
 }
 
-static inline size_t size_of_block(const void *p) { return *(const uint64_t *)p ^ (uint64_t)(uintptr_t)p << 16; }
+static inline size_t size_of_block(const void *p) {
+    return *(const uint64_t *)p ^ (uint64_t)(uintptr_t)p << 16;
+}
 
 /* The block was filled when it was at `as` with n bytes; its first n_kept bytes are still there. */
 static inline void check_moved(const void *p, const void *as, size_t n, size_t n_kept) {
@@ -109,9 +113,11 @@ static inline void check_moved(const void *p, const void *as, size_t n, size_t n
     if (seen != n) die("block %p of %zu bytes: its first word says %zu", p, n, seen);
     for (size_t i = BLOCK_MIN; i < n_kept && i < n - 1; i += step_of(n))
         if (b[i] != (unsigned char)(word >> (i % 7 * 8)))
-            die("block %p of %zu bytes: byte %zu: expected %u, seen %u", p, n, i, (unsigned char)(word >> (i % 7 * 8)), b[i]);
+            die("block %p of %zu bytes: byte %zu: expected %u, seen %u", p, n, i,
+                (unsigned char)(word >> (i % 7 * 8)), b[i]);
     if (n > BLOCK_MIN && n_kept >= n && b[n - 1] != (unsigned char)(word >> 56))
-        die("block %p of %zu bytes: last byte: expected %u, seen %u", p, n, (unsigned char)(word >> 56), b[n - 1]);
+        die("block %p of %zu bytes: last byte: expected %u, seen %u", p, n,
+            (unsigned char)(word >> 56), b[n - 1]);
 }
 
 static inline void check_block(const void *p, size_t n) { check_moved(p, p, n, n); }
@@ -150,7 +156,9 @@ static inline size_t some_size(uint64_t r) {
 #define N_SLOTS 512
 extern _Atomic(void *) slots[N_SLOTS];
 
-static inline void *swap_slot(uint64_t r, void *p) { return atomic_exchange(&slots[r % N_SLOTS], p); }
+static inline void *swap_slot(uint64_t r, void *p) {
+    return atomic_exchange(&slots[r % N_SLOTS], p);
+}
 void empty_slots(void);
 
 #endif

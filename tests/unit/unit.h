@@ -74,8 +74,8 @@ static int unit_run_here(const struct unit_test *t) {
 
 static void unit_say_how(const struct unit_test *t, int status) {
     if (WIFSIGNALED(status))
-        fprintf(stderr, "%s: %s: expected exit status 0, seen signal %d (%s)\n", t->subject, t->sentence,
-                WTERMSIG(status), strsignal(WTERMSIG(status)));
+        fprintf(stderr, "%s: %s: expected exit status 0, seen signal %d (%s)\n", t->subject,
+                t->sentence, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         fprintf(stderr, "%s: %s: expected exit status 0, seen %d\n", t->subject, t->sentence,
                 WEXITSTATUS(status));
@@ -102,13 +102,15 @@ static int unit_run_all(const char *wanted) {
 /* ---- helpers of several tests ---- */
 
 #if defined(VT_FLAVOUR_asan) || defined(VT_FLAVOUR_tsan)
-#define UNIT_HAS_SHADOW 1 /* a sanitizer's shadow: address limits and odd places are not to be had */
+#define UNIT_HAS_SHADOW                                                                            \
+    1 /* a sanitizer's shadow: address limits and odd places are not to be had */
 #else
 #define UNIT_HAS_SHADOW 0
 #endif
 
 /* Runs `act` in a child and gives what it wrote to stderr; its status through *status. */
-__attribute__((unused)) static const char *unit_stderr_of(void (*act)(void *), void *arg, int *status) {
+__attribute__((unused)) static const char *unit_stderr_of(void (*act)(void *), void *arg,
+                                                          int *status) {
     static char text[8192];
     int fd[2];
     size_t n = 0;
@@ -124,7 +126,8 @@ __attribute__((unused)) static const char *unit_stderr_of(void (*act)(void *), v
         _exit(0);
     }
     close(fd[1]);
-    for (ssize_t got; n + 1 < sizeof(text) && (got = read(fd[0], text + n, sizeof(text) - 1 - n)) > 0;)
+    for (ssize_t got;
+         n + 1 < sizeof(text) && (got = read(fd[0], text + n, sizeof(text) - 1 - n)) > 0;)
         n += (size_t)got;
     text[n] = '\0';
     close(fd[0]);
@@ -133,7 +136,8 @@ __attribute__((unused)) static const char *unit_stderr_of(void (*act)(void *), v
 }
 
 /* `act` must end the process by abort(), after one line that contains `words`. */
-__attribute__((unused)) static void unit_dies_saying(void (*act)(void *), void *arg, const char *words) {
+__attribute__((unused)) static void unit_dies_saying(void (*act)(void *), void *arg,
+                                                     const char *words) {
     int status;
     const char *seen = unit_stderr_of(act, arg, &status);
     if (strstr(seen, words) == NULL) fail_msg("expected stderr with '%s', seen '%s'", words, seen);

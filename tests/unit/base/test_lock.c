@@ -22,7 +22,8 @@ static void *add_many(void *unused) {
 
 TEST(lock, no_increment_is_lost_under_contention) {
     pthread_t id[N_THREADS];
-    for (int i = 0; i < N_THREADS; i++) assert_int_equal(pthread_create(&id[i], NULL, add_many, NULL), 0);
+    for (int i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&id[i], NULL, add_many, NULL), 0);
     for (int i = 0; i < N_THREADS; i++) pthread_join(id[i], NULL);
     assert_int_equal(guarded[0], N_THREADS * N_TURNS);
     assert_int_equal(guarded[1], N_THREADS * N_TURNS);
@@ -42,7 +43,8 @@ TEST(lock, every_sleeper_is_woken_by_somebody) {
     pthread_t id[N_THREADS];
     for (int turn = 0; turn < 50; turn++) {
         vt_lock(&lock);
-        for (int i = 0; i < N_THREADS; i++) assert_int_equal(pthread_create(&id[i], NULL, pass_once, NULL), 0);
+        for (int i = 0; i < N_THREADS; i++)
+            assert_int_equal(pthread_create(&id[i], NULL, pass_once, NULL), 0);
         while (atomic_load(&lock.word) != 2) vt_pause(); /* at least one went to sleep */
         vt_unlock(&lock);
         for (int i = 0; i < N_THREADS; i++) pthread_join(id[i], NULL);

@@ -14,7 +14,8 @@ static const char *done(struct vt_text *t) {
 }
 
 TEST(text, whole_numbers_look_as_printf_writes_them) {
-    static const uint64_t rows[] = {0, 1, 9, 10, 99, 100, 4294967295u, 4294967296u, UINT64_MAX - 1, UINT64_MAX};
+    static const uint64_t rows[] = {
+        0, 1, 9, 10, 99, 100, 4294967295u, 4294967296u, UINT64_MAX - 1, UINT64_MAX};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char buf[64], expected[64];
         struct vt_text t = VT_TEXT(buf);

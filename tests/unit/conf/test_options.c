@@ -88,7 +88,8 @@ TEST(options, good_values_are_taken_and_change_nothing_else) {
         const char *said = read_from(rows[i].variable);
         if (*said != '\0') fail_msg("'%s': expected no warning, seen '%s'", rows[i].variable, said);
         if (vt__option_values[rows[i].option] != rows[i].value)
-            fail_msg("'%s': expected %llu, seen %llu", rows[i].variable, (unsigned long long)rows[i].value,
+            fail_msg("'%s': expected %llu, seen %llu", rows[i].variable,
+                     (unsigned long long)rows[i].value,
                      (unsigned long long)vt__option_values[rows[i].option]);
         others_are_default(rows[i].option, rows[i].variable);
     }
@@ -141,7 +142,8 @@ TEST(options, bad_values_change_nothing_and_give_one_line) {
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const char *said = read_from(rows[i].variable);
         if (strstr(said, rows[i].words) == NULL)
-            fail_msg("'%s': expected a warning with '%s', seen '%s'", rows[i].variable, rows[i].words, said);
+            fail_msg("'%s': expected a warning with '%s', seen '%s'", rows[i].variable,
+                     rows[i].words, said);
         assert_int_equal(lines_in(said), 1);
         assert_true(vt__str_starts(said, "vitrine: warning: "));
         others_are_default(-1, rows[i].variable);
@@ -157,21 +159,23 @@ TEST(options, unknown_names_give_one_line_with_the_nearest_name) {
         {"VITRINE=purge_dealy=1", "did you mean 'purge_delay'?"},
         {"VITRINE=Purge_Thred", "did you mean 'purge_thread'?"},
         {"VITRINE=rettain=1", "did you mean 'retain'?"},
-        {"VITRINE_LIMT=1G", "unknown option 'LIMT' in the environment (VITRINE_...); did you mean 'limit'?"},
+        {"VITRINE_LIMT=1G",
+         "unknown option 'LIMT' in the environment (VITRINE_...); did you mean 'limit'?"},
         {"VITRINE_PURGEDELAY=1", "did you mean 'purge_delay'?"},
     };
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const char *said = read_from(rows[i].variable);
         if (strstr(said, rows[i].words) == NULL)
-            fail_msg("'%s': expected a warning with '%s', seen '%s'", rows[i].variable, rows[i].words, said);
+            fail_msg("'%s': expected a warning with '%s', seen '%s'", rows[i].variable,
+                     rows[i].words, said);
         assert_int_equal(lines_in(said), 1);
         others_are_default(-1, rows[i].variable);
     }
 }
 
 TEST(options, names_far_from_all_of_ours_are_told_without_a_guess) {
-    static const char *const rows[] = {"VITRINE=sample_rate_of_my_profiler=1", "VITRINE=xyzzy", "VITRINE=a",
-                                       "VITRINE=log=1"};
+    static const char *const rows[] = {"VITRINE=sample_rate_of_my_profiler=1", "VITRINE=xyzzy",
+                                       "VITRINE=a", "VITRINE=log=1"};
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const char *said = read_from(rows[i]);
         if (strstr(said, "unknown option '") == NULL || strstr(said, "did you mean") != NULL)
@@ -181,11 +185,13 @@ TEST(options, names_far_from_all_of_ours_are_told_without_a_guess) {
 }
 
 TEST(options, variables_that_may_be_anybodys_are_left_alone) {
-    static const char *const rows[] = {"VITRINE_HOME=/opt",   "VITRINE_PROFILE_DIRECTORY=/tmp", "VITRINE_",
-                                       "VITRINE_=1",          "VITRINE_LIMIT", /* no value: not a variable */
-                                       "VITRINES=stats",      "XVITRINE=stats",
-                                       "VITRINE_FAIL_NTH=0",  "VITRINE_FAIL_ALWAYS=",
-                                       "VITRINE_LOG=/tmp/x",  "VITRINE_DIR=x", "VITRINE_X=1"};
+    static const char *const rows[] = {"VITRINE_HOME=/opt",  "VITRINE_PROFILE_DIRECTORY=/tmp",
+                                       "VITRINE_",           "VITRINE_=1",
+                                       "VITRINE_LIMIT", /* no value: not a variable */
+                                       "VITRINES=stats",     "XVITRINE=stats",
+                                       "VITRINE_FAIL_NTH=0", "VITRINE_FAIL_ALWAYS=",
+                                       "VITRINE_LOG=/tmp/x", "VITRINE_DIR=x",
+                                       "VITRINE_X=1"};
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const char *said = read_from(rows[i]);
         if (*said != '\0') fail_msg("'%s': expected silence, seen '%s'", rows[i], said);
@@ -202,13 +208,14 @@ TEST(options, each_mistake_in_a_list_has_its_own_line_and_the_rest_is_taken) {
 }
 
 TEST(options, a_warning_is_one_line_even_when_its_subject_is_not) {
-    static const char *const rows[] = {"VITRINE=limit=1\n2", "VITRINE=li\nmits=1", "VITRINE=stats=\x1b[31m",
-                                       "VITRINE_LIMIT=\t\r\n"};
+    static const char *const rows[] = {"VITRINE=limit=1\n2", "VITRINE=li\nmits=1",
+                                       "VITRINE=stats=\x1b[31m", "VITRINE_LIMIT=\t\r\n"};
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const char *said = read_from(rows[i]);
         assert_int_equal(lines_in(said), 1);
         for (const char *s = said; s[0] != '\0' && s[1] != '\0'; s++)
-            if ((unsigned char)*s < 32) fail_msg("expected printable text, seen byte %d in '%s'", *s, said);
+            if ((unsigned char)*s < 32)
+                fail_msg("expected printable text, seen byte %d in '%s'", *s, said);
     }
 }
 
@@ -229,10 +236,23 @@ TEST(options, very_long_names_and_values_are_cut_in_the_warning) {
 }
 
 TEST(options, nothing_is_read_behind_the_end_of_a_variable) {
-    static const char *const rows[] = {"VITRINE=", "VITRINE=l", "VITRINE=limit", "VITRINE=limit=", "VITRINE=limit=1",
-                                       "VITRINE=limit=1M", "VITRINE=limit=1Mi", "VITRINE=stats,", "VITRINE=stat",
-                                       "VITRINE_LIMIT=", "VITRINE_LIMIT=1M", "VITRINE_", "V", "VITRINE_LIMI", ""};
-    char *area = mmap(NULL, 2 * VT_OS_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static const char *const rows[] = {"VITRINE=",
+                                       "VITRINE=l",
+                                       "VITRINE=limit",
+                                       "VITRINE=limit=",
+                                       "VITRINE=limit=1",
+                                       "VITRINE=limit=1M",
+                                       "VITRINE=limit=1Mi",
+                                       "VITRINE=stats,",
+                                       "VITRINE=stat",
+                                       "VITRINE_LIMIT=",
+                                       "VITRINE_LIMIT=1M",
+                                       "VITRINE_",
+                                       "V",
+                                       "VITRINE_LIMI",
+                                       ""};
+    char *area =
+        mmap(NULL, 2 * VT_OS_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(mprotect(area + VT_OS_PAGE, VT_OS_PAGE, PROT_NONE), 0);
     for (size_t i = 0; i < vt_countof(rows); i++) {
         size_t n = strlen(rows[i]) + 1;
@@ -259,10 +279,12 @@ TEST(options, every_row_is_in_order) {
     for (int i = 0; i < VT_OPT_COUNT; i++) {
         const struct vt_option_row *r = &vt__option_rows[i];
         assert_true_msg(r->low <= r->high && r->dflt >= r->low && r->dflt <= r->high,
-                        "'%s': default %llu outside %llu..%llu", r->name, (unsigned long long)r->dflt,
-                        (unsigned long long)r->low, (unsigned long long)r->high);
+                        "'%s': default %llu outside %llu..%llu", r->name,
+                        (unsigned long long)r->dflt, (unsigned long long)r->low,
+                        (unsigned long long)r->high);
         assert_true(vt__str_len(r->name) < NAME_MAX_BYTES);
-        for (const char *s = r->name; *s != '\0'; s++) assert_true(*s == '_' || (*s >= 'a' && *s <= 'z'));
+        for (const char *s = r->name; *s != '\0'; s++)
+            assert_true(*s == '_' || (*s >= 'a' && *s <= 'z'));
         for (int j = 0; j < i; j++) assert_false(vt__str_equal(r->name, vt__option_rows[j].name));
     }
 }

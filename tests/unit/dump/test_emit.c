@@ -31,18 +31,21 @@ static const char *report(bool is_json, size_t cap, unsigned n_rows) {
 }
 
 TEST(emit, json_has_commas_between_elements_and_nowhere_else) {
-    assert_string_equal(report(true, 256, 0),
-                        "{\"about\":\"a test\",\"bytes\":1536,\"count\":7,\"rows\":[],\"last\":1}\n");
-    assert_string_equal(report(true, 256, 2),
-                        "{\"about\":\"a test\",\"bytes\":1536,\"count\":7,\"rows\":["
-                        "{\"one\":0,\"a_long_column_name\":0},{\"one\":1,\"a_long_column_name\":1000}],\"last\":1}\n");
+    assert_string_equal(
+        report(true, 256, 0),
+        "{\"about\":\"a test\",\"bytes\":1536,\"count\":7,\"rows\":[],\"last\":1}\n");
+    assert_string_equal(
+        report(true, 256, 2),
+        "{\"about\":\"a test\",\"bytes\":1536,\"count\":7,\"rows\":["
+        "{\"one\":0,\"a_long_column_name\":0},{\"one\":1,\"a_long_column_name\":1000}],\"last\":1}\n");
 }
 
 TEST(emit, the_text_does_not_depend_on_the_buffer) {
     for (int is_json = 0; is_json < 2; is_json++) {
         char expected[4096];
         snprintf(expected, sizeof(expected), "%s", report(is_json, 256, 3));
-        for (size_t cap = 1; cap < 256; cap = cap * 2 + 1) assert_string_equal(report(is_json, cap, 3), expected);
+        for (size_t cap = 1; cap < 256; cap = cap * 2 + 1)
+            assert_string_equal(report(is_json, cap, 3), expected);
     }
 }
 

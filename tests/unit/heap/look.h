@@ -8,8 +8,12 @@
 #include "heap/impl.h"
 #include "vitrine.h"
 
-__attribute__((unused)) static size_t n_used_slices(void) { return atomic_load(&vt__pool.used_slices); }
-__attribute__((unused)) static size_t n_dirty_slices(void) { return atomic_load(&vt__pool.dirty_slices); }
+__attribute__((unused)) static size_t n_used_slices(void) {
+    return atomic_load(&vt__pool.used_slices);
+}
+__attribute__((unused)) static size_t n_dirty_slices(void) {
+    return atomic_load(&vt__pool.dirty_slices);
+}
 
 /* The slab p is a block of. */
 __attribute__((unused)) static struct slab *slab_of(const void *p) {
@@ -50,7 +54,8 @@ __attribute__((unused)) static void check_filled(const void *p, const void *as, 
 __attribute__((unused)) static void check_zero(const void *p, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (((const unsigned char *)p)[i] != 0)
-            fail_msg("byte %zu of %zu at %p: expected 0, seen %u", i, n, p, ((const unsigned char *)p)[i]);
+            fail_msg("byte %zu of %zu at %p: expected 0, seen %u", i, n, p,
+                     ((const unsigned char *)p)[i]);
 }
 
 /* ---- many blocks ---- */

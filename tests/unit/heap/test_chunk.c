@@ -35,7 +35,8 @@ static uint64_t word_of(unsigned i, uint64_t *rng) {
     case 2: return x & unit_random(rng) & unit_random(rng);
     case 3: return ~(UINT64_C(1) << x % 64);
     case 4: return ~(UINT64_C(1) << x % 64 | UINT64_C(1) << (x >> 8) % 64);
-    default: return (x >> 16) % 64 == 0 ? ~UINT64_C(0) : mask_of(x % 64, 1 + (unsigned)((x >> 8) % 64));
+    default:
+        return (x >> 16) % 64 == 0 ? ~UINT64_C(0) : mask_of(x % 64, 1 + (unsigned)((x >> 8) % 64));
     }
 }
 
@@ -46,7 +47,8 @@ TEST(chunk_bits, longest_run_agrees_with_counting) {
     for (unsigned i = 0; i < 200000; i++) {
         uint64_t x = word_of(i, &rng);
         if (longest_run(x) != naive_longest(x))
-            fail_msg("0x%llx: expected %u, seen %u", (unsigned long long)x, naive_longest(x), longest_run(x));
+            fail_msg("0x%llx: expected %u, seen %u", (unsigned long long)x, naive_longest(x),
+                     longest_run(x));
     }
 }
 
@@ -190,14 +192,17 @@ static void shuffle(unsigned n_steps, unsigned n_live, uint64_t seed, unsigned c
     assert_int_equal(atomic_load(&vt__pool.dirty_slices), 0);
 }
 
-TEST_WITH(chunk, random_takes_and_gives_keep_every_figure_true, "VITRINE_WINDOW=64G") { shuffle(20000, 500, 21, 97); }
+TEST_WITH(chunk, random_takes_and_gives_keep_every_figure_true, "VITRINE_WINDOW=64G") {
+    shuffle(20000, 500, 21, 97);
+}
 
 TEST_WITH(chunk, with_nothing_retained_every_give_purges_and_the_figures_stay_true,
           "VITRINE_RETAIN=0 VITRINE_WINDOW=64G") {
     shuffle(4000, 200, 22, 31);
 }
 
-TEST_WITH(chunk, purges_that_fail_leave_the_figures_true, "VITRINE_RETAIN=0 VITRINE_FAIL_ALWAYS=purge VITRINE_WINDOW=64G") {
+TEST_WITH(chunk, purges_that_fail_leave_the_figures_true,
+          "VITRINE_RETAIN=0 VITRINE_FAIL_ALWAYS=purge VITRINE_WINDOW=64G") {
     static struct run live[200];
     start();
     for (unsigned i = 0; i < 200; i++) live[i] = take_run(1 + i % 9, 1);
@@ -216,11 +221,13 @@ TEST(chunk, two_runs_never_share_a_slice) {
     for (unsigned i = 0; i < 300; i++) {
         live[i] = take_run(some_size(unit_random(&rng)), 1);
         for (unsigned k = 0; k < i; k++)
-            assert_true(live[i].first + live[i].n <= live[k].first || live[k].first + live[k].n <= live[i].first);
+            assert_true(live[i].first + live[i].n <= live[k].first ||
+                        live[k].first + live[k].n <= live[i].first);
     }
 }
 
-TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched, "VITRINE_RETAIN=1G") {
+TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touched,
+          "VITRINE_RETAIN=1G") {
     start();
     struct run a = take_run(3, 1), fence = take_run(1, 1);
     sign(a);
@@ -261,7 +268,8 @@ TEST(chunk, a_run_extends_into_free_neighbours_only) {
 
 TEST(chunk, a_run_extends_over_chunks_and_stops_at_the_first_one_in_use) {
     start();
-    struct run a = take_run(VT_CHUNK_SLICES, 1), b = take_run(2 * VT_CHUNK_SLICES, 1), fence = take_run(VT_CHUNK_SLICES, 1);
+    struct run a = take_run(VT_CHUNK_SLICES, 1), b = take_run(2 * VT_CHUNK_SLICES, 1),
+               fence = take_run(VT_CHUNK_SLICES, 1);
     assert_int_equal(b.first, a.first + a.n);
     assert_int_equal(fence.first, b.first + b.n);
     vt__slices_give(b.first, b.n);
@@ -274,7 +282,8 @@ TEST(chunk, a_run_extends_over_chunks_and_stops_at_the_first_one_in_use) {
     check_everything(0);
 }
 
-TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too, "VITRINE_LIMIT=16M VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
+TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too,
+          "VITRINE_LIMIT=16M VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
     start();
     /* chunk 0 is the first; then a hole of two, one in use, a hole of two, one in use */
     struct run hole[2], held[2];
@@ -283,8 +292,9 @@ TEST_WITH(chunk, growing_in_place_keeps_the_hard_limit_too, "VITRINE_LIMIT=16M V
         held[i] = take_run(VT_CHUNK_SLICES, 1);
     }
     assert_int_equal(held[0].first + held[0].n, hole[1].first);
-    for (int i = 0; i < 2; i++) vt__slices_give(hole[i].first, hole[i].n); /* purged at once: below the limit again */
-    take_run(4 * VT_CHUNK_SLICES, 1);                                      /* fits into no hole: 14 of 16 MiB now */
+    for (int i = 0; i < 2; i++)
+        vt__slices_give(hole[i].first, hole[i].n); /* purged at once: below the limit again */
+    take_run(4 * VT_CHUNK_SLICES, 1);              /* fits into no hole: 14 of 16 MiB now */
     assert_true(vt__slices_extend(held[0].first, held[0].n, VT_CHUNK_SLICES));
     assert_false(vt__slices_extend(held[0].first, held[0].n + VT_CHUNK_SLICES, VT_CHUNK_SLICES));
 }
@@ -293,12 +303,14 @@ TEST(chunk, the_rest_of_the_last_chunk_of_a_long_run_serves_others) {
     start();
     struct run big = take_run(VT_CHUNK_SLICES + 1, 1);
     size_t before = vt__window.n_chunks;
-    for (unsigned i = 0; i < 2 * (VT_CHUNK_SLICES - 1); i++) take_run(1, 1); /* the first chunk's and the tail's free slices */
+    for (unsigned i = 0; i < 2 * (VT_CHUNK_SLICES - 1); i++)
+        take_run(1, 1); /* the first chunk's and the tail's free slices */
     assert_int_equal(vt__window.n_chunks, before);
     vt__slices_give(big.first, big.n);
 }
 
-TEST_WITH(chunk, a_hard_limit_refuses_what_is_above_it_and_frees_make_room_again, "VITRINE_LIMIT=16M") {
+TEST_WITH(chunk, a_hard_limit_refuses_what_is_above_it_and_frees_make_room_again,
+          "VITRINE_LIMIT=16M") {
     struct run r[64];
     unsigned n = 0;
     bool is_zero;
@@ -328,7 +340,8 @@ TEST_WITH(chunk, fork_takes_the_locks_of_every_node, "VITRINE_NUMA_NODES=4") {
     assert_int_equal(status, 0);
 }
 
-TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails, "VITRINE_LIMIT=8M VITRINE_NUMA_NODES=2") {
+TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails,
+          "VITRINE_LIMIT=8M VITRINE_NUMA_NODES=2") {
     bool is_zero;
     slab_id first;
     start();

@@ -27,7 +27,8 @@ TEST(class, every_size_maps_to_the_smallest_sufficient_class) {
 TEST(class, above_128_bytes_a_block_is_at_most_an_eighth_larger_than_asked_for) {
     for (size_t n = 129; n <= VT_MEDIUM_MAX; n++) {
         size_t waste = vt__class_bytes(vt__class_of(n)) - n;
-        if (waste * 8 > n) fail_msg("%zu bytes: expected at most %zu wasted, seen %zu", n, n / 8, waste);
+        if (waste * 8 > n)
+            fail_msg("%zu bytes: expected at most %zu wasted, seen %zu", n, n / 8, waste);
     }
 }
 
@@ -39,11 +40,14 @@ TEST(class, a_slab_holds_as_many_blocks_as_fit_and_wastes_little) {
         size_t tail = slab - (size_t)k->capacity * k->block_bytes;
         assert_true(k->n_slices >= 1 && k->n_slices < VT_CHUNK_SLICES);
         assert_true(k->capacity >= 1 && k->capacity <= VT_SLAB_MAX_BLOCKS);
-        if (k->capacity == VT_SLAB_MAX_BLOCKS) continue; /* as many as there are bits: the rest is never touched */
-        assert_true_msg(tail < k->block_bytes, "class %u: another block would fit into %zu bytes", c, tail);
+        if (k->capacity == VT_SLAB_MAX_BLOCKS)
+            continue; /* as many as there are bits: the rest is never touched */
+        assert_true_msg(tail < k->block_bytes, "class %u: another block would fit into %zu bytes",
+                        c, tail);
         assert_true_msg(tail * 8 <= slab, "class %u: %zu of %zu bytes wasted", c, tail, slab);
         assert_true(k->list_goal >= 1);
-        if (c < VT_N_SMALL) assert_int_equal(k->n_slices, 1); /* the fast path looks at one slice only */
+        if (c < VT_N_SMALL)
+            assert_int_equal(k->n_slices, 1); /* the fast path looks at one slice only */
     }
 }
 
@@ -58,7 +62,8 @@ TEST(class, block_number_is_exact_for_every_offset_of_every_class) {
             size_t seen = block_number(offset, &s);
             bool is_start = offset % k->block_bytes == 0;
             if (is_start ? seen != offset / k->block_bytes : seen <= VT_SLICE / VT_BLOCK_ALIGN)
-                fail_msg("class %u, offset %zu (%s): seen block %zu", c, offset, is_start ? "a start" : "no start", seen);
+                fail_msg("class %u, offset %zu (%s): seen block %zu", c, offset,
+                         is_start ? "a start" : "no start", seen);
         }
     }
 }

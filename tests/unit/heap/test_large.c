@@ -11,7 +11,8 @@ static void sign(char *p, size_t n, unsigned name) {
 
 static void check_sign(const char *p, size_t n, unsigned name) {
     for (size_t i = 0; i < n; i += 4096 * 37)
-        if (p[i] != (char)(name + i / 4096)) fail_msg("byte %zu of %zu: expected %d, seen %d", i, n, (char)(name + i / 4096), p[i]);
+        if (p[i] != (char)(name + i / 4096))
+            fail_msg("byte %zu of %zu: expected %d, seen %d", i, n, (char)(name + i / 4096), p[i]);
     assert_int_equal(p[n - 1], (char)~name);
 }
 
@@ -101,7 +102,9 @@ static void grow_and_shrink_at_random(void) {
         if (at[k] != NULL) {
             size_t kept = size[k] < n ? size[k] : n;
             for (size_t b = 0; b < kept; b += 4096 * 37)
-                if (p[b] != (char)(k + b / 4096)) fail_msg("turn %d, byte %zu of %zu: expected %d, seen %d", i, b, kept, (char)(k + b / 4096), p[b]);
+                if (p[b] != (char)(k + b / 4096))
+                    fail_msg("turn %d, byte %zu of %zu: expected %d, seen %d", i, b, kept,
+                             (char)(k + b / 4096), p[b]);
         }
         at[k] = p;
         size[k] = n;

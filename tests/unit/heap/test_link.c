@@ -26,7 +26,8 @@ static void follow(void *unused) {
 }
 
 TEST(link, a_list_that_was_written_to_ends_the_process_with_its_class) {
-    static const uintptr_t rows[] = {0, 1, 0x41414141, 0x4141414141414141u, ~(uintptr_t)0, 0x00007f0000001000u};
+    static const uintptr_t rows[] = {
+        0, 1, 0x41414141, 0x4141414141414141u, ~(uintptr_t)0, 0x00007f0000001000u};
     vt__map.key = 0x1234567890abcdefu | VT_KEY_BITS;
     for (size_t i = 0; i < vt_countof(rows); i++) {
         at.link = rows[i];

@@ -19,7 +19,8 @@ static int slow_purge(void *at, size_t n_bytes) {
 /* Resident bytes of the part of the window in use, as the kernel counts them. */
 static size_t window_resident(void) {
     size_t n = 0;
-    assert_int_equal(vt__os_resident_bytes((void *)vt__map.base, vt__window.n_chunks << VT_CHUNK_SHIFT, &n), 0);
+    assert_int_equal(
+        vt__os_resident_bytes((void *)vt__map.base, vt__window.n_chunks << VT_CHUNK_SHIFT, &n), 0);
     return n;
 }
 
@@ -34,7 +35,8 @@ static void *touched(size_t n_bytes) {
 TEST(purge, free_memory_above_the_budget_goes_back_in_the_call_that_freed_it) {
     void *p = touched(MiB(100));
     vt__free(p);
-    assert_true_msg(dirty_bytes() <= vt_opt(retain), "expected at most %llu bytes retained, seen %zu",
+    assert_true_msg(dirty_bytes() <= vt_opt(retain),
+                    "expected at most %llu bytes retained, seen %zu",
                     (unsigned long long)vt_opt(retain), dirty_bytes());
     assert_true(window_resident() <= vt_opt(retain) + MiB(1));
 }
@@ -52,7 +54,8 @@ TEST(purge, free_slices_of_partly_used_chunks_go_back_too) {
         if (i % 16 != 0) vt__free(at[i]); /* no chunk becomes wholly free */
     assert_true(dirty_bytes() <= vt_opt(retain));
     size_t kept = 63 * 4 * VT_SLICE;
-    assert_true_msg(window_resident() <= vt_opt(retain) + kept + MiB(1), "expected at most %zu resident, seen %zu",
+    assert_true_msg(window_resident() <= vt_opt(retain) + kept + MiB(1),
+                    "expected at most %zu resident, seen %zu",
                     (size_t)vt_opt(retain) + kept + MiB(1), window_resident());
     for (int i = 0; i < 1000; i += 16)
         for (int b = 0; b < 100000; b += 512) assert_int_equal(((char *)at[i])[b], 1);
@@ -88,7 +91,8 @@ TEST_WITH(purge, release_gives_back_all_that_is_free_and_says_how_much, "VITRINE
     for (size_t i = 0; i < MiB(1); i += 512) assert_int_equal(((char *)kept)[i], 1);
 }
 
-TEST_WITH(purge, a_program_that_needs_the_memory_again_at_once_earns_a_larger_budget, "VITRINE_PURGE_DELAY=3600000") {
+TEST_WITH(purge, a_program_that_needs_the_memory_again_at_once_earns_a_larger_budget,
+          "VITRINE_PURGE_DELAY=3600000") {
     for (int i = 0; i < 20; i++) vt__free(touched(MiB(32)));
     uint64_t n_purges = stats_now().n_purges;
     for (int i = 0; i < 100; i++) vt__free(touched(MiB(32)));
@@ -105,21 +109,24 @@ TEST_WITH(purge, the_larger_budget_sinks_back_with_time, "VITRINE_PURGE_DELAY=20
 TEST_WITH(purge, above_the_soft_limit_free_memory_goes_back_before_the_heap_grows,
           "VITRINE_RETAIN=1G VITRINE_SOFT_LIMIT=40M") {
     void *at[20];
-    for (int i = 0; i < 20; i++) at[i] = touched(MiB(3)); /* 3 MiB leaves half of a chunk: not to be reused for 4 MiB */
+    for (int i = 0; i < 20; i++)
+        at[i] = touched(MiB(3)); /* 3 MiB leaves half of a chunk: not to be reused for 4 MiB */
     for (int i = 0; i < 20; i += 2) vt__free(at[i]);
     for (int i = 0; i < 8; i++) touched(MiB(4));
-    assert_true_msg(window_resident() <= MiB(30 + 32 + 4), "expected the free 30 MiB gone, seen %zu MiB resident",
+    assert_true_msg(window_resident() <= MiB(30 + 32 + 4),
+                    "expected the free 30 MiB gone, seen %zu MiB resident",
                     window_resident() >> 20);
 }
 
-TEST_WITH(purge, a_system_that_refuses_to_take_memory_back_is_lived_with, "VITRINE_FAIL_ALWAYS=purge VITRINE_RETAIN=0") {
+TEST_WITH(purge, a_system_that_refuses_to_take_memory_back_is_lived_with,
+          "VITRINE_FAIL_ALWAYS=purge VITRINE_RETAIN=0") {
     for (int i = 0; i < 30; i++) {
         char *p = touched(MiB(5));
         vt__free(p);
         free_blocks(take_blocks(2000, 500));
     }
     assert_int_equal(stats_now().purged, 0);
-    assert_true(dirty_bytes() >= MiB(4)); /* and it is counted as what it is */
+    assert_true(dirty_bytes() >= MiB(4));     /* and it is counted as what it is */
     assert_true(window_resident() < MiB(40)); /* used again and again */
 }
 
@@ -142,7 +149,8 @@ static void *bounce(void *seed) {
     return NULL;
 }
 
-TEST_WITH(purge, threads_that_purge_and_allocate_at_once_never_meet_the_same_pages, "VITRINE_RETAIN=2M") {
+TEST_WITH(purge, threads_that_purge_and_allocate_at_once_never_meet_the_same_pages,
+          "VITRINE_RETAIN=2M") {
     pthread_t id[4];
     vt__free(vt__malloc(1));
     vt__heap_release_all();

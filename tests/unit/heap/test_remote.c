@@ -18,7 +18,8 @@ TEST(remote, blocks_freed_by_another_thread_are_used_again_by_their_owner) {
         unit_in_thread(free_in_thread, &b);
         for (int turn = 0; turn < 5; turn++) {
             b = take_blocks(n, rows[i]);
-            assert_true_msg(n_used_slices() <= peak, "%zu bytes: expected at most %zu slices, seen %zu", rows[i], peak,
+            assert_true_msg(n_used_slices() <= peak,
+                            "%zu bytes: expected at most %zu slices, seen %zu", rows[i], peak,
                             n_used_slices());
             unit_in_thread(free_in_thread, &b);
         }
@@ -69,7 +70,8 @@ TEST(remote, a_freeing_thread_holds_back_no_more_than_its_rings_allow) {
     for (size_t i = 0; i < vt_countof(rows); i++)
         for (size_t n = 1; n < 200; n += 13)
             assert_true(ring_bytes_after(n, rows[i]) <= VT_RING_MAX_BYTES);
-    assert_int_equal(ring_bytes_after(5, 64), 5 * 64); /* and a few blocks do wait: that is the point */
+    assert_int_equal(ring_bytes_after(5, 64),
+                     5 * 64); /* and a few blocks do wait: that is the point */
 }
 
 TEST(remote, a_thread_that_ends_sends_home_what_it_held_back) {
@@ -120,7 +122,8 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
         struct block *block = b.at[i];
         uint64_t old = atomic_load(&s->remote);
         block->link = link_encode(block_of(old), block);
-        atomic_store(&s->remote, (count_of(old) + 1) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)block);
+        atomic_store(&s->remote,
+                     (count_of(old) + 1) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)block);
     }
     atomic_store(&s->pending_next, 0);
     atomic_store(&mine->pending, vt__slab_id(s));

@@ -27,8 +27,9 @@ TEST(slab, a_class_that_was_filled_and_emptied_leaves_at_most_one_slab) {
         vt__heap_audit();
         free_blocks(b);
         vt__heap_audit();
-        assert_true_msg(n_used_slices() <= before + k->n_slices, "class %u: expected at most %zu slices, seen %zu", c,
-                        before + k->n_slices, n_used_slices());
+        assert_true_msg(n_used_slices() <= before + k->n_slices,
+                        "class %u: expected at most %zu slices, seen %zu", c, before + k->n_slices,
+                        n_used_slices());
         vt__heap_release_all();
         assert_int_equal(n_used_slices(), before);
     }
@@ -93,7 +94,8 @@ TEST(slab, a_woken_slab_is_used_before_new_memory) {
     size_t before = n_used_slices();
     unsigned n_from_s = 0;
     /* the rest of the current slab, then the woken one */
-    for (uint32_t i = 0; i < class_row(512)->capacity - 1 + wake; i++) n_from_s += slab_of(vt__malloc(512)) == s;
+    for (uint32_t i = 0; i < class_row(512)->capacity - 1 + wake; i++)
+        n_from_s += slab_of(vt__malloc(512)) == s;
     assert_int_equal(n_from_s, wake);
     assert_int_equal(n_used_slices(), before);
 }
@@ -144,7 +146,8 @@ TEST(slab, calloc_is_zero_in_slices_that_were_something_else_before) {
 }
 
 TEST(slab, realloc_keeps_what_fits) {
-    static const size_t rows[] = {1, 15, 16, 17, 100, 1000, 1024, 1025, 5000, 32768, 65536, 65537, 200000, 3000000};
+    static const size_t rows[] = {1,    15,   16,    17,    100,   1000,   1024,
+                                  1025, 5000, 32768, 65536, 65537, 200000, 3000000};
     for (size_t i = 0; i < vt_countof(rows); i++)
         for (size_t k = 0; k < vt_countof(rows); k++) {
             void *p = fill(vt__malloc(rows[i]), rows[i]);
@@ -170,7 +173,8 @@ TEST(slab, a_second_free_ends_the_process_in_every_class) {
     for (unsigned c = 0; c < VT_N_CLASSES; c += 5) {
         struct blocks b = take_blocks(vt__classes[c].capacity, vt__class_bytes(c));
         unit_dies_saying(free_twice, b.at[0], "double free of");
-        unit_dies_saying(free_twice, b.at[b.n - 1], "double free of"); /* in the last slice of its slab */
+        unit_dies_saying(free_twice, b.at[b.n - 1],
+                         "double free of"); /* in the last slice of its slab */
         free_blocks(b);
     }
 }
@@ -180,7 +184,8 @@ TEST(slab, a_pointer_into_a_block_ends_the_process_in_every_class) {
     for (unsigned c = 1; c < VT_N_CLASSES; c += 5) {
         struct blocks b = take_blocks(vt__classes[c].capacity, vt__class_bytes(c));
         unit_dies_saying(free_it, (char *)b.at[0] + 16, "not the start of a block");
-        unit_dies_saying(free_it, (char *)b.at[b.n - 1] + vt__class_bytes(c) - 1, "not the start of a block");
+        unit_dies_saying(free_it, (char *)b.at[b.n - 1] + vt__class_bytes(c) - 1,
+                         "not the start of a block");
         free_blocks(b);
     }
 }
@@ -195,7 +200,8 @@ TEST(slab, a_pointer_behind_the_last_block_ends_the_process) {
         char *behind = base + (size_t)k->capacity * k->block_bytes;
         char *end = base + (VT_SLICE - 1) / k->block_bytes * k->block_bytes;
         if (behind < base + VT_SLICE) unit_dies_saying(free_it, behind, "vitrine: error: ");
-        if (end > behind && end < base + VT_SLICE) unit_dies_saying(free_it, end, "vitrine: error: ");
+        if (end > behind && end < base + VT_SLICE)
+            unit_dies_saying(free_it, end, "vitrine: error: ");
     }
 }
 

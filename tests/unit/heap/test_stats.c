@@ -5,7 +5,8 @@
 #include "os/os.h"
 
 static void check_sums(const struct vt_stats *s) {
-    assert_int_equal(s->resident, s->allocated + s->cached + s->fragmented + s->retained + s->metadata);
+    assert_int_equal(s->resident,
+                     s->allocated + s->cached + s->fragmented + s->retained + s->metadata);
     assert_true(s->large <= s->allocated);
     assert_true(s->active <= s->mapped);
     assert_true(s->n_threads <= s->n_heaps);
@@ -20,8 +21,8 @@ TEST(stats, allocated_is_what_the_program_holds_in_class_sizes) {
         expected += n * vt__class_bytes(c);
         struct vt_stats s = stats_now();
         if (s.allocated != expected)
-            fail_msg("class %u: expected %llu bytes allocated, seen %llu", c, (unsigned long long)expected,
-                     (unsigned long long)s.allocated);
+            fail_msg("class %u: expected %llu bytes allocated, seen %llu", c,
+                     (unsigned long long)expected, (unsigned long long)s.allocated);
         check_sums(&s);
     }
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
@@ -101,7 +102,8 @@ TEST(stats, blocks_of_threads_that_ended_still_count) {
     vt__free(vt__malloc(1));
     pthread_t id;
     void *p;
-    assert_int_equal(pthread_create(&id, NULL, (void *(*)(void *))(uintptr_t)vt__malloc, (void *)1000), 0);
+    assert_int_equal(
+        pthread_create(&id, NULL, (void *(*)(void *))(uintptr_t)vt__malloc, (void *)1000), 0);
     pthread_join(id, &p);
     assert_int_equal(stats_now().allocated, vt__class_bytes(vt__class_of(1000)));
     vt__free(p);
@@ -202,7 +204,8 @@ static void *churn(void *seed) {
 
 TEST(stats, may_be_asked_for_while_other_threads_allocate) {
     pthread_t id[2];
-    vt__free(vt__malloc(1)); /* as in any program: the first malloc comes before the second thread */
+    vt__free(
+        vt__malloc(1)); /* as in any program: the first malloc comes before the second thread */
     for (uintptr_t i = 0; i < 2; i++) pthread_create(&id[i], NULL, churn, (void *)(i + 1));
     for (int i = 0; i < 200; i++) {
         struct vt_stats s = stats_now();

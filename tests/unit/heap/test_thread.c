@@ -30,7 +30,8 @@ TEST(thread, threads_at_once_have_a_heap_each_and_leave_all_of_them_for_later_on
     vt__free(vt__malloc(1));
     pthread_barrier_init(&all_there, NULL, 13);
     for (int turn = 0; turn < 3; turn++) {
-        for (int i = 0; i < 12; i++) assert_int_equal(pthread_create(&id[i], NULL, use_and_wait, NULL), 0);
+        for (int i = 0; i < 12; i++)
+            assert_int_equal(pthread_create(&id[i], NULL, use_and_wait, NULL), 0);
         pthread_barrier_wait(&all_there);
         assert_int_equal(stats_now().n_threads, 13);
         assert_int_equal(stats_now().n_heaps, 13);
@@ -68,7 +69,8 @@ TEST(thread, slabs_of_a_thread_that_ended_are_adopted_before_new_memory_is_taken
         unit_in_thread(leave_half_full, &b);
         size_t before = n_used_slices();
         struct blocks mine = take_blocks(b.n / 2 - class_row(rows[i])->capacity, rows[i]);
-        assert_true_msg(n_used_slices() <= before, "%zu bytes: expected at most %zu slices, seen %zu", rows[i], before,
+        assert_true_msg(n_used_slices() <= before,
+                        "%zu bytes: expected at most %zu slices, seen %zu", rows[i], before,
                         n_used_slices());
         for (size_t k = 1; k < b.n; k += 2) assert_ptr_equal(*(void **)b.at[k], b.at[k]);
         for (size_t k = 1; k < b.n; k += 2) vt__free(b.at[k]);
@@ -109,7 +111,8 @@ static void allocate_late(void *value) {
     at[3] = vt__realloc(at[3], 500000);
     for (size_t i = 0; i < n; i++) vt__free(at[i]);
 #ifdef VT_FLAVOUR_tsan
-    (void)value; /* the sanitizer's own end of a thread comes in the last rounds, and nothing may follow it */
+    (void)
+        value; /* the sanitizer's own end of a thread comes in the last rounds, and nothing may follow it */
 #else
     pthread_setspecific(late_key, value); /* once more, as long as libc goes round */
 #endif
@@ -122,13 +125,16 @@ static void *arm_late(void *unused) {
 }
 
 TEST(thread, a_thread_may_allocate_in_every_round_of_destructors) {
-    assert_int_equal(pthread_key_create(&late_key, allocate_late), 0); /* before ours: runs first in each round */
+    assert_int_equal(pthread_key_create(&late_key, allocate_late),
+                     0); /* before ours: runs first in each round */
     for (int i = 0; i < 20; i++) unit_in_thread(arm_late, NULL);
 #ifndef VT_FLAVOUR_tsan
     assert_true(atomic_load(&n_late_rounds) >= 20 * 4);
 #endif
     unit_in_thread(use_a_little, NULL);
-    assert_int_equal(stats_now().n_threads, 0); /* this thread never allocated; no heap stayed with a thread that is gone */
+    assert_int_equal(
+        stats_now().n_threads,
+        0); /* this thread never allocated; no heap stayed with a thread that is gone */
     vt__free(vt__malloc(1));
     vt__heap_release_all();
     assert_int_equal(stats_now().allocated, 0);
@@ -173,7 +179,8 @@ static void *churn(void *seed) {
 
 static void allocate_in_child(void *blocks) {
     struct blocks *inherited = blocks;
-    for (size_t i = 0; i < inherited->n; i++) assert_ptr_equal(*(void **)inherited->at[i], inherited->at[i]);
+    for (size_t i = 0; i < inherited->n; i++)
+        assert_ptr_equal(*(void **)inherited->at[i], inherited->at[i]);
     for (size_t i = 0; i < inherited->n; i++) vt__free(inherited->at[i]);
     for (int i = 0; i < 3; i++) free_blocks(take_blocks(3000, 100));
     vt__free(vt__malloc(MiB(3)));
@@ -191,7 +198,8 @@ TEST(thread, the_child_of_a_fork_goes_on_while_others_were_allocating) {
     for (int i = 0; i < (UNIT_HAS_SHADOW ? 6 : 30); i++) {
         int status;
         const char *said = unit_stderr_of(allocate_in_child, &b, &status);
-        if (status != 0) fail_msg("child %d: expected status 0, seen 0x%x: %s", i, (unsigned)status, said);
+        if (status != 0)
+            fail_msg("child %d: expected status 0, seen 0x%x: %s", i, (unsigned)status, said);
     }
     atomic_store(&is_over, true);
     for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);

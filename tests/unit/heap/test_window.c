@@ -44,7 +44,8 @@ TEST_WITH(window, is_never_smaller_than_a_gibibyte, "VITRINE_WINDOW=1M") {
     assert_int_equal(vt__window.n_bytes, GiB(1));
 }
 
-TEST_WITH(window, when_it_is_full_malloc_answers_enomem_and_goes_on_after_frees, "VITRINE_WINDOW=1G VITRINE_RETAIN=0") {
+TEST_WITH(window, when_it_is_full_malloc_answers_enomem_and_goes_on_after_frees,
+          "VITRINE_WINDOW=1G VITRINE_RETAIN=0") {
     void *at[128];
     int n = 0;
     while (n < 128 && (at[n] = vt__malloc(MiB(16))) != NULL) n++;
@@ -83,7 +84,8 @@ TEST(window, an_address_limit_leads_to_constrained_mode_and_is_kept) {
 /* Somebody else's mapping inside the window that is only an idea. */
 static void block_chunks(size_t first, size_t n) {
     void *at = (void *)(vt__map.base + (first << VT_CHUNK_SHIFT));
-    void *got = mmap(at, n << VT_CHUNK_SHIFT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    void *got = mmap(at, n << VT_CHUNK_SHIFT, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     assert_ptr_equal(got, at);
     memset(got, 0x3c, n << VT_CHUNK_SHIFT);
 }
@@ -116,7 +118,8 @@ TEST_WITH(window, constrained_mode_goes_around_what_is_in_the_way, "VITRINE_FAIL
     check_blocked(at + 12, 1);
 }
 
-TEST_WITH(window, before_linux_4_17_the_kernel_is_asked_with_a_hint, "VITRINE_FAIL_NTH=1:reserve VITRINE_FAIL_ALWAYS=noreplace") {
+TEST_WITH(window, before_linux_4_17_the_kernel_is_asked_with_a_hint,
+          "VITRINE_FAIL_NTH=1:reserve VITRINE_FAIL_ALWAYS=noreplace") {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     assert_false(vt__window.is_reserved);
@@ -160,12 +163,14 @@ TEST_WITH(window, growing_in_place_stops_before_what_is_in_the_way, "VITRINE_FAI
     check_blocked(at, 1);
 }
 
-TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails, "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=64M") {
+TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails,
+          "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=64M") {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     for (size_t i = 0; i < 200; i += 2) block_chunks(vt__window.n_chunks + 1 + i, 1);
-    assert_null(vt__malloc(MiB(60)));       /* 30 chunks in a row: not here, in as many tries as it makes */
-    assert_non_null(vt__malloc(MiB(1)));    /* but the limit is not used up by what others hold */
+    assert_null(
+        vt__malloc(MiB(60))); /* 30 chunks in a row: not here, in as many tries as it makes */
+    assert_non_null(vt__malloc(MiB(1))); /* but the limit is not used up by what others hold */
     for (int i = 0; i < 10; i++) assert_non_null(vt__malloc(MiB(1)));
 }
 
@@ -180,7 +185,8 @@ static void start_after_failures(const char *kind) {
         if (pid == 0) {
             setenv("VITRINE_FAIL_NTH", wish, 1);
             void *p = NULL;
-            for (int i = 0; i < 3 && p == NULL; i++) p = vt__malloc(100); /* the first may fail, not all */
+            for (int i = 0; i < 3 && p == NULL; i++)
+                p = vt__malloc(100); /* the first may fail, not all */
             if (p == NULL) _exit(2);
             vt__free(p);
             for (int i = 0; i < 300; i++) {
@@ -193,7 +199,8 @@ static void start_after_failures(const char *kind) {
         }
         int status;
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        if (status != 0) fail_msg("VITRINE_FAIL_NTH=%s: expected status 0, seen 0x%x", wish, (unsigned)status);
+        if (status != 0)
+            fail_msg("VITRINE_FAIL_NTH=%s: expected status 0, seen 0x%x", wish, (unsigned)status);
     }
 }
 

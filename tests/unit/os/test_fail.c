@@ -12,7 +12,8 @@ static const char *pattern(enum vt_os_call call, int n) {
 }
 
 TEST(fail, without_wishes_nothing_fails) {
-    for (int c = 0; c < VT_CALL_COUNT; c++) assert_string_equal(pattern(c, 20), "....................");
+    for (int c = 0; c < VT_CALL_COUNT; c++)
+        assert_string_equal(pattern(c, 20), "....................");
 }
 
 TEST_WITH(fail, the_third_call_of_any_kind_fails_once, "VITRINE_FAIL_NTH=3") {
@@ -35,15 +36,17 @@ TEST_WITH(fail, calls_that_are_not_about_memory_are_not_counted, "VITRINE_FAIL_N
     assert_string_equal(pattern(VT_CALL_MOVE, 3), "x..");
 }
 
-TEST_WITH(fail, what_is_missing_fails_always_with_enosys, "VITRINE_FAIL_ALWAYS=purge,mremap_dontunmap") {
+TEST_WITH(fail, what_is_missing_fails_always_with_enosys,
+          "VITRINE_FAIL_ALWAYS=purge,mremap_dontunmap") {
     assert_int_equal(vt__os_forced_failure(VT_CALL_PURGE), -ENOSYS);
     assert_string_equal(pattern(VT_CALL_PURGE, 4), "xxxx");
     assert_string_equal(pattern(VT_CALL_MOVE, 4), "xxxx");
     assert_string_equal(pattern(VT_CALL_COMMIT, 4), "....");
 }
 
-TEST_WITH(fail, every_kind_has_its_name,
-          "VITRINE_FAIL_ALWAYS=reserve,commit,map,noreplace,purge,mremap_dontunmap,hugepages,anon_name,getrandom,sysfs") {
+TEST_WITH(
+    fail, every_kind_has_its_name,
+    "VITRINE_FAIL_ALWAYS=reserve,commit,map,noreplace,purge,mremap_dontunmap,hugepages,anon_name,getrandom,sysfs") {
     for (int c = 0; c < VT_CALL_COUNT; c++) assert_string_equal(pattern(c, 2), "xx");
 }
 
@@ -51,7 +54,8 @@ TEST_WITH(fail, a_part_of_a_name_is_no_name, "VITRINE_FAIL_ALWAYS=com,mapp,purge
     for (int c = 0; c < VT_CALL_COUNT; c++) assert_string_equal(pattern(c, 2), "..");
 }
 
-TEST_WITH(fail, the_system_calls_do_ask, "VITRINE_FAIL_ALWAYS=reserve,commit,map,purge,mremap_dontunmap,hugepages,sysfs") {
+TEST_WITH(fail, the_system_calls_do_ask,
+          "VITRINE_FAIL_ALWAYS=reserve,commit,map,purge,mremap_dontunmap,hugepages,sysfs") {
     void *at;
     char buf[16];
     assert_int_equal(vt__os_reserve(MiB(1), MiB(2), &at), -ENOSYS);
@@ -64,7 +68,8 @@ TEST_WITH(fail, the_system_calls_do_ask, "VITRINE_FAIL_ALWAYS=reserve,commit,map
     assert_int_equal(vt__os_read_file("/proc/self/status", buf, sizeof(buf)), 0);
 }
 
-TEST_WITH(fail, without_getrandom_random_numbers_come_from_elsewhere, "VITRINE_FAIL_ALWAYS=getrandom") {
+TEST_WITH(fail, without_getrandom_random_numbers_come_from_elsewhere,
+          "VITRINE_FAIL_ALWAYS=getrandom") {
     assert_true(vt__os_random() != 0);
 }
 
