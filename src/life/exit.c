@@ -9,5 +9,5 @@ static void report(void) { vt__stats_write_fd(2, VT_TEXT_FORMAT); }
 
 /* Registered at the first malloc, so it runs after nearly everything else that runs at exit. */
 void vt__life_watch_exit(void) {
-    if (vt_opt(stats)) (void)atexit(report);
+    if (vt_opt(stats)) (void)atexit(report); /* allowed: host climate, no lock is held */
 }
