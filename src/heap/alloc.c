@@ -33,7 +33,10 @@ static void *take_small(struct heap *h, unsigned cls) {
     return vt__secure_handed_out(b);
 }
 
+/* Where every slow malloc begins. Chores that need all locks free come first, not last: they may allocate (a thread to
+ * purge), and calloc asks afterwards where the block it got came from. */
 static struct heap *my_heap(void) {
+    vt__poll();
     return vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach();
 }
 
@@ -53,10 +56,9 @@ void vt__leave(void) {
     vt__tls.is_busy = false;
 }
 
-/* What follows a slow malloc: chores that need all locks free, and the rules about failing. */
+/* What follows a slow malloc: a borrowed heap goes back, and the rules about failing. */
 static void *finish(struct heap *h, void *p) {
     vt__leave();
-    vt__poll();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
     return p;

@@ -33,12 +33,12 @@ VT_INLINE bool mark_free(struct slab *s, size_t k) {
 }
 
 /* Which block starts at this offset (below one slice) of a slab? With recip = ceil(2^32 / size), bits 32 and up of
- * offset * recip are offset / size, and bits 15 to 31 are zero just when nothing remains (the proof is in
+ * offset * recip are offset / size, and bits 15 (the slice's) to 31 are zero just when nothing remains (the proof is in
  * docs/decisions/hardening.md). Rotated to the top, a remainder makes the number huge: one compare with the number of
  * blocks finds both. */
 VT_INLINE size_t block_number(size_t offset, const struct slab *s) {
-    uint64_t x = offset * s->recip >> 15;
-    return x >> 17 | x << 47;
+    uint64_t x = offset * s->recip >> VT_SLICE_SHIFT;
+    return x >> (32 - VT_SLICE_SHIFT) | x << (32 + VT_SLICE_SHIFT);
 }
 
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {

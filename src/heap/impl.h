@@ -47,7 +47,9 @@ VT_HIDDEN_BEGIN
 #define VT_LIST_MAX 128
 
 #define VT_SLICE ((size_t)1 << VT_SLICE_SHIFT)
+#ifndef VT_CHUNK_SHIFT
 #define VT_CHUNK_SHIFT 21
+#endif
 #define VT_CHUNK ((size_t)1 << VT_CHUNK_SHIFT)
 #define VT_CHUNK_SLICES ((unsigned)(VT_CHUNK >> VT_SLICE_SHIFT))
 _Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word");
@@ -152,7 +154,7 @@ struct heap {
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
     _Atomic uint32_t state;
     _Atomic uint32_t n_whole_pending; /* slabs that came back whole since we last looked */
-    _Atomic uint64_t n_remote_frees;  /* blocks we sent to other heaps */
+    _Atomic uint64_t n_remote_frees;  /* blocks of ours that other threads freed */
     /* under the heaps lock */
     struct heap *next;      /* all heaps, never shortened */
     struct heap *pool_next; /* heaps without a thread, newest first */

@@ -5,6 +5,8 @@
  *
  * Climate: malloc.   Owns: slab.run_slices, slab.room of LARGE slices.   Locks: none.
  */
+#include <errno.h>
+
 #include "heap/impl.h"
 #include "os/os.h"
 
@@ -74,7 +76,9 @@ static void *move(struct slab *s, void *p, size_t n_bytes) {
         return NULL;
     void *to = vt__large_alloc_growing(n_bytes);
     if (to == NULL) return NULL;
-    if (vt__os_move(p, old_bytes, to) == 0)
+    int err = vt__os_move(p, old_bytes, to);
+    if (err == -ENOTRECOVERABLE) return NULL; /* not ours any more: its slices stay used for good */
+    if (err == 0)
         atomic_fetch_add_explicit(&n_moves, 1, memory_order_relaxed);
     else
         __builtin_memcpy(to, p, old_bytes);

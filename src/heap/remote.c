@@ -53,44 +53,70 @@ static bool is_pooled(struct heap *h) {
     return atomic_load_explicit(&h->state, memory_order_seq_cst) == HEAP_POOLED;
 }
 
-/* Every block of s is in its remote list, whose word is `remote`: nobody but the owner can touch it any more. */
+/* Is every block of s in this list, once? A block that was freed twice makes up for one that is still in use: then the user
+ * hears of it, and the block in use keeps its contents. */
+static void check_is_whole(const struct slab *s, uint64_t remote) {
+    uint32_t seen[VT_SLAB_MAX_BLOCKS / 32] = {0};
+    struct block *b = block_of(remote);
+    for (uint64_t n = count_of(remote); n > 0; n--) {
+        size_t k =
+            ((uintptr_t)b - vt__slice_address(vt__slab_id(s))) / vt__classes[s->cls].block_bytes;
+        if ((seen[k / 32] >> (k % 32) & 1) != 0) vt__double_free(b, s);
+        seen[k / 32] |= UINT32_C(1) << (k % 32);
+        b = n > 1 ? link_next(b, s->cls) : NULL;
+    }
+}
+
+/* `remote` says that every block of s is in the list. If it still does, nobody but the owner can touch s any more, and
+ * the mark keeps the owner away. */
 static void discard(struct slab *s, uint64_t remote) {
-    uint64_t marked = (remote & ~BLOCK_MASK) | DISCARDING;
+    uint64_t mark = (remote & ~BLOCK_MASK) | DISCARDING;
     /* acquire: the owner may have collected it first; then it is not ours to discard */
-    if (!atomic_compare_exchange_strong_explicit(&s->remote, &remote, marked, memory_order_acquire,
+    if (!atomic_compare_exchange_strong_explicit(&s->remote, &remote, mark, memory_order_acquire,
                                                  memory_order_relaxed))
         return;
-    size_t n_bytes = vt__classes[s->cls].n_slices * VT_SLICE;
-    bool is_done = vt__os_purge((void *)vt__slice_address(vt__slab_id(s)), n_bytes) == 0;
-    /* release: the purge happens before the owner uses the memory again. If the system refused, the list is as it was. */
+    /* The slab may have been released and be another one by now, whose list looks the same (the word knows neither). */
+    bool is_done = count_of(remote) == vt__classes[s->cls].capacity;
+    if (is_done) {
+        check_is_whole(s, remote);
+        size_t n_bytes = vt__classes[s->cls].n_slices * VT_SLICE;
+        is_done = vt__os_purge((void *)vt__slice_address(vt__slab_id(s)), n_bytes) == 0;
+    }
+    /* release: the purge happens before the owner uses the memory again. If nothing was done, the list is as it was. */
     atomic_store_explicit(&s->remote, is_done ? (remote & ~BLOCK_MASK) | DISCARDED : remote,
                           memory_order_release);
 }
 
 /* Does the owner seem to sleep? It has not looked since a good number of whole slabs came back. */
-static bool should_discard(struct slab *s, uint64_t remote) {
-    if (count_of(remote) != vt__classes[s->cls].capacity) return false;
-    struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
-    /* relaxed: a hint */
+static bool seems_asleep(struct heap *h) {
     return atomic_fetch_add_explicit(&h->n_whole_pending, 1, memory_order_relaxed) >=
-           WHOLE_PENDING_MAX;
+           WHOLE_PENDING_MAX; /* relaxed: a hint */
 }
 
 /* A batch of n blocks, linked from head to tail, goes home. */
 static void send(struct slab *s, struct block *head, struct block *tail, uint64_t n) {
+    /* Once the batch is gone the owner may release s: what we want to know of it later is read now. Heaps stay. */
+    unsigned capacity = vt__classes[s->cls].capacity;
+    struct heap *sleeper = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
     uint64_t old = atomic_load_explicit(&s->remote, memory_order_relaxed);
     uint64_t new;
     do {
+        while (vt_unlikely((old & BLOCK_MASK) ==
+                           DISCARDING)) { /* by mistake, see discard: it will be undone */
+            vt_pause();
+            old = atomic_load_explicit(&s->remote, memory_order_relaxed);
+        }
         tail->link = link_encode(block_of(old), tail);
         new = (count_of(old) + n) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)head;
-        /* release: the blocks' links must be visible before the owner can reach them; pairs with the exchange in
-         * collect. On failure we only retry, so relaxed. */
-    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &old, new, memory_order_release,
+        /* release: the blocks' links must be visible before the owner can reach them; acquire: the owner that took the
+         * list before us has read pending_next, which we are about to write. Both pair with take_remote. On failure we
+         * only retry, so relaxed. */
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &old, new, memory_order_acq_rel,
                                                     memory_order_relaxed));
     if ((old & QUEUED) == 0) {
         struct heap *owner = push_pending(s);
         if (is_pooled(owner)) vt__heap_collect_pooled(owner);
-    } else if (vt_unlikely(should_discard(s, new))) {
+    } else if (vt_unlikely(count_of(new) == capacity) && seems_asleep(sleeper)) {
         discard(s, new);
     }
 }
@@ -101,10 +127,6 @@ static void ring_flush(struct heap *h, struct ring *r) {
     if (r->n == 0) return;
     struct slab *s = vt__slab(r->slab);
     h->ring_bytes -= r->n * (size_t)vt__classes[s->cls].block_bytes;
-    /* relaxed: a figure */
-    atomic_store_explicit(&h->n_remote_frees,
-                          atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) + r->n,
-                          memory_order_relaxed);
     struct ring batch = *r;
     r->n = 0;
     r->slab = 0;
@@ -174,26 +196,34 @@ static uint64_t take_remote(struct slab *s) {
     uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed);
     do {
         if ((remote & BLOCK_MASK) == DISCARDING) return remote;
-        /* acquire: pairs with the release in send and in discard; the blocks' links are visible */
-    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &remote, 0, memory_order_acquire,
+        /* acquire: pairs with the release in send and in discard; the blocks' links are visible. release: we are done with
+         * pending_next before a sender finds the slab not queued and writes it. */
+    } while (!atomic_compare_exchange_weak_explicit(&s->remote, &remote, 0, memory_order_acq_rel,
                                                     memory_order_relaxed));
     return remote;
 }
 
 void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
     atomic_store_explicit(&h->n_whole_pending, 0, memory_order_relaxed);
-    /* acquire: pairs with the push: pending_next of each slab is visible */
-    slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_acquire);
+    /* acquire: pairs with the push: pending_next of each slab is visible. seq_cst, because vt__heap_detach_thread has just
+     * said that the heap is pooled: a push that comes after this exchange must see that. */
+    slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_seq_cst);
     while (i != 0) {
         struct slab *s = vt__slab(i);
         i = atomic_load_explicit(&s->pending_next,
                                  memory_order_relaxed); /* before somebody may queue it again */
         if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
             uint64_t remote = take_remote(s);
-            if ((remote & BLOCK_MASK) == DISCARDING)
+            if ((remote & BLOCK_MASK) == DISCARDING) {
                 push_pending(s); /* still queued: the next look finds it done */
-            else
-                absorb(s, remote);
+                continue;
+            }
+            /* relaxed: a figure, and only the owner adds to it */
+            atomic_store_explicit(&h->n_remote_frees,
+                                  atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) +
+                                      count_of(remote),
+                                  memory_order_relaxed);
+            absorb(s, remote);
             continue;
         }
         struct heap *owner = push_pending(s); /* it moved: still queued, now with its new owner */

@@ -12,7 +12,7 @@
 #include "vitrine.h"
 
 /* Blocks ready in a heap's list of one class. The list may be used up while we walk: a link that leads nowhere ends it. */
-VT_NO_TSAN static size_t list_length(const struct heap *h, unsigned cls, size_t most) {
+VT_READS_RACILY static size_t list_length(const struct heap *h, unsigned cls, size_t most) {
     const struct block *b = *(struct block *const volatile *)&h->list[cls];
     size_t n = 0;
     while (b != &vt__nil && n < most) {
@@ -25,17 +25,23 @@ VT_NO_TSAN static size_t list_length(const struct heap *h, unsigned cls, size_t 
     return n;
 }
 
-VT_NO_TSAN static void add_cached(struct vt_class_stats *classes) {
+VT_READS_RACILY static void add_cached(struct vt_class_stats *classes) {
     vt_lock(&vt__heaps_lock);
-    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) {
         for (unsigned c = 0; c < VT_N_SMALL; c++)
             if (h->bin[c].current != 0)
                 classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
+        for (unsigned i = 0; i < vt_countof(h->ring); i++) { /* on their way to another heap */
+            slab_id s = h->ring[i].slab;
+            if (s != 0)
+                classes[vt__slab(s)->cls].n_cached += vt_min(h->ring[i].n, VT_RING_MAX_BLOCKS);
+        }
+    }
     vt_unlock(&vt__heaps_lock);
 }
 
 /* One slab: what is carved is resident; blocks out are live or cached. */
-VT_NO_TSAN static void add_slab(const struct slab *s, struct vt_class_stats *k) {
+VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats *k) {
     const struct vt_class *cls = &vt__classes[s->cls];
     uint32_t carved = (uint32_t)s->carved;
     uint32_t out = s->room;
@@ -55,14 +61,15 @@ VT_NO_TSAN static void add_slab(const struct slab *s, struct vt_class_stats *k) 
                                 cls->n_slices * VT_SLICE);
 }
 
-VT_NO_TSAN static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {
+VT_READS_RACILY static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {
     size_t n = vt_racy_read(vt__map.n_slices);
     for (size_t i = 1; i < n;) {
         const struct slab *s = vt__slab((slab_id)i);
         uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
         if (owner == VT_OWNER_LARGE) {
             out->n_large++;
-            out->large += vt__large_usable(s);
+            out->large +=
+                (size_t)s->room * VT_OS_PAGE; /* as vt__large_usable, which reads for its owner */
             i += vt_max(s->run_slices, 1);
         } else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0) {
             i++;

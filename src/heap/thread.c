@@ -83,6 +83,8 @@ struct heap *vt__heap_attach(void) {
     if (h == NULL) return NULL;
     vt__tls.heap = vt__tls.real = h;
     vt__tls.tag = (uintptr_t)h;
+    h->is_borrowed =
+        false; /* its last thread may have borrowed it; what follows may allocate (glibc, from the 33rd key on) */
     h->is_borrowed = !vt__life_thread_attached();
     return h;
 }
@@ -159,7 +161,11 @@ bool vt__heap_owns(const void *p) {
 
 /* All locks, in order, so that the child finds every shared structure whole. The heaps of the other threads are not
  * whole: nobody in the child touches them again, and what is freed into them piles up there, harmless. */
+static __thread unsigned fork_depth
+    __attribute__((tls_model("initial-exec"))); /* a handler of the program may fork, too */
+
 void vt__heap_fork_prepare(void) {
+    if (fork_depth++ > 0) return;
     vt_lock(&vt__heaps_lock);
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
@@ -167,6 +173,10 @@ void vt__heap_fork_prepare(void) {
 }
 
 void vt__heap_fork_done(bool is_child) {
+    if (fork_depth == 0)
+        return; /* the child of a fork in a handler goes on with the fork around it */
+    if (!is_child && --fork_depth > 0) return;
+    fork_depth = 0;
     vt__lock_has_all = false;
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);

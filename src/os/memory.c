@@ -76,12 +76,27 @@ int vt__os_purge(void *at, size_t n_bytes) {
     return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADV_DONTNEED, 0, 0, 0);
 }
 
+/* Linux before 6.17 does not move what is more than one mapping to it (earlier moves, or the program's own mlock or madvise,
+ * split them), and finds out after it has unmapped the destination: that must not stay a hole in our window. */
+static int restore_destination(void *to, size_t n_bytes, int err) {
+    size_t resident;
+    void *got = NULL;
+    if (vt__os_resident_bytes(to, n_bytes, &resident) == 0) return err; /* still there */
+    if (map(to, n_bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE | MAP_FIXED_NOREPLACE, &got) == 0 &&
+        got == to)
+        return err;
+    if (got != NULL)
+        vt__os_unmap(
+            got, n_bytes); /* an old kernel took the address as a hint, and somebody was faster */
+    return -ENOTRECOVERABLE;
+}
+
 int vt__os_move(void *from, size_t n_bytes, void *to) {
     int err = vt__os_forced_failure(VT_CALL_MOVE);
     if (err != 0) return err;
     long at = vt__syscall(SYS_mremap, (long)from, (long)n_bytes, (long)n_bytes,
                           MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, (long)to, 0);
-    if (at < 0 && at > -4096) return (int)at;
+    if (at < 0 && at > -4096) return restore_destination(to, n_bytes, (int)at);
     return 0;
 }
 

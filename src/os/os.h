@@ -20,8 +20,8 @@ int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
 int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
-int vt__os_move(void *from, size_t n_bytes,
-                void *to); /* pages change address; from reads as zero */
+/* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */
+int vt__os_move(void *from, size_t n_bytes, void *to);
 int vt__os_hugepages(void *at, size_t n_bytes, bool allow);
 void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or not */
 void vt__os_name(void *at, size_t n_bytes,

@@ -2,6 +2,7 @@
 #include "look.h"
 
 #include "heap/remote.c"
+#include "os/os.h"
 
 static void start_empty(void) {
     vt__free(vt__malloc(1));
@@ -76,6 +77,8 @@ TEST(remote, a_freeing_thread_holds_back_no_more_than_its_rings_allow) {
 
 TEST(remote, a_thread_that_ends_sends_home_what_it_held_back) {
     start_empty();
+    ring_bytes_after(1, 64); /* the heap that threads share has its slabs from now on */
+    vt__heap_release_all();
     size_t before = n_used_slices();
     for (size_t n = 1; n < 40; n += 7) {
         ring_bytes_after(n, 64);
@@ -95,15 +98,18 @@ static void *allocate_and_end(void *blocks) {
 TEST(remote, blocks_of_a_thread_that_ended_are_freed_and_their_slabs_given_back) {
     static const size_t rows[] = {16, 300, 2000, 65536};
     start_empty();
-    size_t before = n_used_slices();
-    for (size_t i = 0; i < vt_countof(rows); i++) {
-        struct blocks b = {NULL, 2u * class_row(rows[i])->capacity, rows[i]};
+    size_t before = 0;
+    for (size_t i = 0; i < 2 * vt_countof(rows); i++) {
+        if (i == vt_countof(rows))
+            before = n_used_slices(); /* the first time leaves a slab each for threads to share */
+        size_t n_bytes = rows[i % vt_countof(rows)];
+        struct blocks b = {NULL, 2u * class_row(n_bytes)->capacity, n_bytes};
         unit_in_thread(allocate_and_end, &b);
         assert_true(n_used_slices() > before);
         free_blocks(b);
         vt__heap_release_all(); /* empties our rings; there is nobody else to do it */
-        assert_int_equal(n_used_slices(), before);
     }
+    assert_int_equal(n_used_slices(), before);
 }
 
 /* A slab whose notice went to a heap that no longer owns it. */
@@ -111,7 +117,8 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
     start_empty();
     struct blocks b = {NULL, class_row(512)->capacity, 512};
     unit_in_thread(allocate_and_end, &b);
-    struct slab *s = slab_of(b.at[0]);
+    struct slab *s =
+        slab_of(b.at[b.n - 1]); /* the first few blocks are of a slab that threads share */
     struct heap *pooled = (struct heap *)atomic_load(&s->owner);
     struct heap *mine = vt__tls.real;
     assert_ptr_not_equal(pooled, mine);
@@ -120,6 +127,7 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
     /* as if the owner had changed between the read of it and the push */
     for (size_t i = 0; i < b.n; i++) {
         struct block *block = b.at[i];
+        if (slab_of(block) != s) continue;
         uint64_t old = atomic_load(&s->remote);
         block->link = link_encode(block_of(old), block);
         atomic_store(&s->remote,
@@ -133,6 +141,72 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
     assert_int_equal(atomic_load(&pooled->pending), 0);
     assert_int_equal(atomic_load(&s->remote), 0);
     assert_int_equal(n_used_slices(), before - class_row(512)->n_slices);
+}
+
+/* ---- owners that sleep ---- */
+
+static size_t resident_of(const struct slab *s) {
+    size_t n = 0;
+    void *at = (void *)vt__slice_address(vt__slab_id(s));
+    assert_int_equal(vt__os_resident_bytes(at, vt__classes[s->cls].n_slices * VT_SLICE, &n), 0);
+    return n;
+}
+
+/* Every other block by one thread, the rest by another: the second finds each slab announced already, and completes it. */
+static void *free_even(void *blocks) {
+    struct blocks *b = blocks;
+    for (size_t i = 0; i < b->n; i += 2) vt__free(b->at[i]);
+    return NULL;
+}
+
+static void *free_odd(void *blocks) {
+    struct blocks *b = blocks;
+    for (size_t i = 1; i < b->n; i += 2) vt__free(b->at[i]);
+    return NULL;
+}
+
+TEST(remote, slabs_that_come_back_whole_to_a_sleeping_owner_lose_their_pages_at_once) {
+    start_empty();
+    size_t n = 40u * class_row(8192)->capacity;
+    struct blocks b = take_blocks(n, 8192);
+    for (size_t i = 0; i < n; i++) memset(b.at[i], 0x77, 8192);
+    unit_in_thread(free_even, &b);
+    unit_in_thread(free_odd, &b); /* and we never look */
+    size_t n_gone = 0;
+    for (size_t i = 0; i < n; i += class_row(8192)->capacity)
+        n_gone += resident_of(slab_of(b.at[i])) == 0;
+    assert_true_msg(n_gone >= 20, "expected most of 40 slabs gone, seen %zu", n_gone);
+    assert_int_equal(stats_now().allocated, 0);
+
+    for (size_t i = 0; i < n; i++) { /* awake: all of it is there again, and zero for who asks */
+        b.at[i] = vt__calloc(1, 8192);
+        check_zero(b.at[i], 8192);
+        memset(b.at[i], 0x77, 8192);
+    }
+    vt__heap_audit();
+    free_blocks(b);
+}
+
+static void complete_by_a_double_free(void *blocks) {
+    struct blocks *b = blocks;
+    size_t capacity = class_row(8192)->capacity;
+    struct blocks all_but_one_slab = {b->at + capacity, b->n - capacity, 8192};
+    unit_in_thread(free_even, &all_but_one_slab);
+    unit_in_thread(free_odd, &all_but_one_slab);
+    /* of the last slab one block stays in use, and another is freed twice */
+    struct blocks first = {b->at, capacity / 2, 8192};
+    struct blocks rest = {b->at + capacity / 2, capacity - capacity / 2, 8192};
+    rest.at[rest.n - 1] = rest.at[0];
+    unit_in_thread(free_even, &first);
+    unit_in_thread(free_odd, &first);
+    unit_in_thread(free_even, &rest);
+    unit_in_thread(free_odd, &rest);
+}
+
+TEST(remote, a_double_free_does_not_make_a_slab_whole) {
+    start_empty();
+    struct blocks b = take_blocks(40u * class_row(8192)->capacity, 8192);
+    unit_dies_saying(complete_by_a_double_free, &b, "double free of");
 }
 
 /* ---- mistakes ---- */
