@@ -7,9 +7,9 @@
 
 #include <sys/wait.h>
 
-#if defined(VT_FLAVOUR_tsan)
-#define CHILD_MAY_HAVE_THREADS                                                                     \
-    0 /* the sanitizer knows no threads in the child of a process that had some */
+/* a sanitizer's own locks may be held at the fork, and it has no handler for that */
+#if defined(VT_FLAVOUR_tsan) || defined(VT_FLAVOUR_asan)
+#define CHILD_MAY_HAVE_THREADS 0
 #else
 #define CHILD_MAY_HAVE_THREADS 1
 #endif
