@@ -1,0 +1,90 @@
+#!/bin/bash
+# musl.sh plain|abi|malloc - the library against musl: compiled by musl-gcc, linked statically, run.
+#
+#   plain   the stress program against the library's own names, in the audit build
+#   malloc  the same program against malloc, which our objects provide
+#   abi     the programs of tests/abi, likewise
+#
+# cmocka is built for glibc, so the unit tests proper stay there; the stress program checks itself.
+# Arguments after the first: the library's sources. Environment: VT_SRC, as every test has it.
+set -u
+: "${VT_SRC:?set VT_SRC to the project root}"
+kind=$1
+shift
+fail() { printf 'FAIL: %s\n' "$*"; exit 1; }
+command -v musl-gcc >/dev/null 2>&1 || { echo "skipped: no musl-gcc (scripts/setup test installs musl-tools)"; exit 77; }
+work=$(mktemp -d "${TMPDIR:-/tmp}/vt-musl.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+
+# musl-gcc sees no kernel headers; distributions that live on musl have them as a package of their own.
+mkdir "$work/kernel"
+asm=$(dirname "$(find /usr/include -path '*asm/unistd.h' | head -1)")
+ln -s /usr/include/linux /usr/include/asm-generic "$work/kernel/"
+ln -s "$asm" "$work/kernel/asm"
+
+cc() { musl-gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -idirafter "$work/kernel" -I"$VT_SRC/src" -I"$VT_SRC/include" "$@"; }
+library_flags="-Wall -Wextra -Werror -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc \
+    -fno-strict-aliasing -fexceptions"
+
+# objects DIR FLAG... -- SOURCE...: every source, two at a time; what does not compile is told in full
+objects() {
+    local dir=$1 flags="" source jobs=0 status=0
+    shift
+    while [ "$1" != -- ]; do flags="$flags $1"; shift; done
+    shift
+    mkdir -p "$dir"
+    for source in "$@"; do
+        # shellcheck disable=SC2086
+        cc $library_flags $flags -c -o "$dir/$(printf '%s' "${source#"$VT_SRC"/}" | tr / _).o" "$source" &
+        jobs=$((jobs + 1))
+        if [ $((jobs % 2)) -eq 0 ]; then wait -n || status=1; fi
+    done
+    while [ -n "$(jobs -rp)" ]; do wait -n || status=1; done
+    wait
+    [ "$(find "$dir" -name '*.o' | wc -l)" -eq $# ] && [ $status -eq 0 ] || fail "not every source compiles with musl-gcc"
+}
+
+stress=$VT_SRC/tests/stress
+scenarios="random handover orphans rings sleeper late forks mix"
+
+case $kind in
+plain)
+    objects "$work/o" -DVT_WITH_AUDIT -- "$@" "$VT_SRC/src/os/fail.c"
+    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_PLAIN -DVT_WITH_AUDIT -static -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
+        fail "the stress program does not link with musl"
+    for s in $scenarios; do
+        "$work/stress" "$s" seconds=1 || fail "musl, plain: stress $s: expected status 0, seen $?"
+    done
+    ;;
+malloc)
+    objects "$work/o" -DVT_STATIC_LIBRARY -- "$@"
+    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_STATIC -static -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
+        fail "the stress program does not link with musl and our malloc"
+    nm "$work/stress" | grep -q ' vt__malloc_slow$' || fail "expected our malloc in the program, seen none of it"
+    for s in $scenarios; do
+        "$work/stress" "$s" seconds=1 || fail "musl, malloc: stress $s: expected status 0, seen $?"
+    done
+    ;;
+abi)
+    objects "$work/o" -DVT_STATIC_LIBRARY -- "$@"
+    n=0
+    for program in "$VT_SRC"/tests/abi/*.c; do
+        name=$(basename "$program" .c)
+        case $name in
+            # asks for names that musl's malloc never had, and ours leaves out there
+            whole_family) echo "not for musl: $name"; continue ;;
+        esac
+        cc -fno-builtin -DVT_STATIC=1 -I"$VT_SRC/tests" -static -o "$work/$name" "$program" "$work"/o/*.o || fail "abi/$name does not link with musl"
+        VT_EXPECT_VITRINE=1 "$work/$name" >"$work/out" 2>&1
+        status=$?
+        if [ $status -ne 0 ] && [ $status -ne 77 ]; then
+            head -20 "$work/out"
+            fail "musl: abi/$name: expected status 0, seen $status"
+        fi
+        n=$((n + 1))
+    done
+    [ "$n" -ge 10 ] || fail "expected at least 10 programs of tests/abi, seen $n"
+    echo "$n programs of tests/abi, fine"
+    ;;
+*) fail "expected plain, malloc or abi, seen '$kind'" ;;
+esac
