@@ -121,6 +121,14 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
 
 /* ---- free ---- */
 
+/* Is the block in its owner's free list? The owner may be changing other bits of the word, but the bit of a block that we
+ * hold stands still. Asked for medium blocks only: for small ones the line it is in would travel with every free. */
+VT_READS_RACILY static bool is_marked_free(const struct slab *head, const void *p) {
+    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
+    size_t k = offset / vt__classes[head->cls].block_bytes;
+    return (head->is_free[k / 32] >> (k % 32) & 1) != 0;
+}
+
 /* Of another thread's slab, or of one of ours beyond its first slice. */
 static void free_block(struct slab *s, uintptr_t owner, void *p) {
     struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
@@ -128,6 +136,8 @@ static void free_block(struct slab *s, uintptr_t owner, void *p) {
     if (offset % vt__classes[head->cls].block_bytes != 0) vt__bad_free(p);
     if ((owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag)
         vt__slab_give_back(head, p);
+    else if (VT_HARDEN > 0 && head->cls >= VT_N_SMALL && is_marked_free(head, p))
+        vt__double_free(p, head);
     else
         vt__remote_free(head, p);
 }
@@ -187,14 +197,13 @@ void vt__free(void *p) { vt__fast_free(p); }
 
 /* ---- sizes ---- */
 
-/* Does a block that was not freed start at p? Of another thread's slab we cannot ask the second. */
+/* Does a block that was not freed start at p? Of another thread's small blocks we do not ask the second. */
 static bool is_live(const struct slab *head, uintptr_t owner, const void *p) {
     size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
     if (owner == VT_OWNER_LARGE) return offset == 0;
-    size_t k = offset / vt__classes[head->cls].block_bytes;
     if (offset % vt__classes[head->cls].block_bytes != 0) return false;
     bool is_ours = (owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag;
-    return !is_ours || (head->is_free[k / 32] >> (k % 32) & 1) == 0;
+    return !(is_ours || head->cls >= VT_N_SMALL) || !is_marked_free(head, p);
 }
 
 /* The slab or run p is a block of; ends the process if it is none. NULL when p is not ours at all. */

@@ -3,7 +3,6 @@
 
 #include "heap/impl.h"
 
-
 struct vt_class vt__classes[VT_N_CLASSES];
 
 void vt__classes_init(void) {

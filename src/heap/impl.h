@@ -276,6 +276,8 @@ void vt__slab_push_marked(struct slab *s,
                           struct block *b); /* the same for a block whose bit is set already */
 void vt__heap_drop_empty(struct heap *h);
 void vt__slab_change_owner(struct slab *s, struct heap *to);
+uint32_t vt__slab_n_out(
+    const struct slab *s); /* blocks not in `free`: live, in a list, or on their way back */
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
@@ -285,6 +287,7 @@ void vt__remote_free(struct slab *head, struct block *b);
 void vt__remote_flush(struct heap *h);
 uint64_t vt__remote_count(uint64_t remote_word);
 bool vt__remote_is_discarded(uint64_t remote_word);
+VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word);
 void vt__remote_collect(struct heap *h,
                         bool has_heaps_lock); /* what others freed of h's, by h's owner */
 

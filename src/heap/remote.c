@@ -182,6 +182,7 @@ static void absorb(struct slab *s, uint64_t remote) {
         vt__slab_start_over(s);
         return;
     }
+    if (VT_HARDEN > 0 && n > vt__slab_n_out(s)) vt__double_free(b, s); /* more than were out */
     while (n-- > 0) {
         struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
         if (VT_HARDEN > 0 && n > 0 && next == NULL)
@@ -233,6 +234,10 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
         else
             vt__heap_collect_pooled(owner);
     }
+}
+
+VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word) {
+    vt__double_free(block_of(remote_word), s);
 }
 
 /* ---- for statistics ---- */

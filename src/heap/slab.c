@@ -118,6 +118,9 @@ static void clear_free_bits(struct slab *s) {
 static void slab_release(struct slab *s) {
     unsigned n_slices = class_of_slab(s)->n_slices;
     VT_ASSERT(s->room == 0);
+    /* all blocks are in `free`, so whatever comes back from others was freed twice */
+    uint64_t remote = atomic_load_explicit(&s->remote, memory_order_relaxed);
+    if (VT_HARDEN > 0 && remote != 0) vt__remote_double_free(s, remote);
     clear_free_bits(s);
     s->state = SLAB_FREE;
     s->recip = 0;
@@ -363,6 +366,11 @@ void vt__slab_push_marked(struct slab *s, struct block *b) {
     b->link = link_encode(s->free, b);
     s->free = b;
     if (--s->room == 0) vt__slab_attend(s);
+}
+
+uint32_t vt__slab_n_out(const struct slab *s) {
+    if (s->state == SLAB_FULL) return s->room + (uint32_t)s->carved - vt__wake_after(s);
+    return s->room - (s->state == SLAB_CURRENT);
 }
 
 void vt__slab_start_over(struct slab *s) {

@@ -31,14 +31,14 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
     for (unsigned i = 0; i < vt_countof(h->ring); i++) { /* on their way to another heap */
         slab_id s = h->ring[i].slab;
-        if (s != 0)
-            classes[vt__slab(s)->cls].n_cached += vt_min(h->ring[i].n, VT_RING_MAX_BLOCKS);
+        if (s != 0) classes[vt__slab(s)->cls].n_cached += vt_min(h->ring[i].n, VT_RING_MAX_BLOCKS);
     }
 }
 
 static void add_cached(struct vt_class_stats *classes) {
     vt_lock(&vt__heaps_lock); /* here, where the thread sanitizer sees it */
-    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) add_cached_of(h, classes);
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
+        add_cached_of(h, classes);
     vt_unlock(&vt__heaps_lock);
 }
 

@@ -191,5 +191,6 @@ int vt__window_grow(size_t n_chunks, size_t *first, size_t *got) {
 }
 
 size_t vt__window_metadata_bytes(void) {
-    return vt__window.n_chunks * (VT_CHUNK_SLICES * sizeof(struct slab) + sizeof(struct chunk));
+    return vt_racy_read(vt__map.n_slices) / VT_CHUNK_SLICES *
+           (VT_CHUNK_SLICES * sizeof(struct slab) + sizeof(struct chunk));
 }

@@ -160,7 +160,7 @@ static void sized_c(size_t n, size_t claimed) {
     CASE(twice_1m, TWICE, twice(MiB(1)))                                                           \
     CASE(twice_64m, TWICE, twice(MiB(64)))                                                         \
     CASE(twice_by_two_64, TWICE, twice_by_two(64))                                                 \
-    CASE(twice_by_two_20000, TWICE, twice_by_two(20000))                                           \
+    CASE(twice_by_two_5000, TWICE, twice_by_two(5000))                                             \
     CASE(twice_by_two_1m, TWICE, twice_by_two(MiB(1)))                                             \
     CASE(twice_between_48, TWICE, twice_with_others_between(48))                                   \
     CASE(twice_between_3000, TWICE, twice_with_others_between(3000))                               \

@@ -67,7 +67,7 @@ static void *leave_half_full(void *blocks) {
 }
 
 TEST(thread, slabs_of_a_thread_that_ended_are_adopted_before_new_memory_is_taken) {
-    static const size_t rows[] = {16, 400, 3000, 20000};
+    static const size_t rows[] = {16, 400, 3000, 7000};
     vt__free(vt__malloc(1));
     for (size_t i = 0; i < vt_countof(rows); i++) {
         struct blocks b = {NULL, 8u * class_row(rows[i])->capacity, rows[i]};
