@@ -354,6 +354,7 @@ int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero
     if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
+    vt__hugepages_consider(*first / VT_CHUNK_SLICES);
     *is_zero = n_clean == n_slices;
     return 0;
 }

@@ -68,7 +68,6 @@ static void keep_small(void *window) {
     bool is_off = vt_opt(thp) == VT_OFF;
     if (!is_off && !vt__os_hugepages_are_always()) return;
     vt__os_hugepages(window, is_off ? vt__window.n_bytes : SMALL_PROGRAM_BYTES, false);
-    if (!is_off && vt_opt(thp) == VT_ON) vt__os_hugepages(window, SMALL_PROGRAM_BYTES, true);
 }
 
 static int open_reserved(void) {

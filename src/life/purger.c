@@ -1,6 +1,68 @@
-/* purger.c - stand-in until the purge thread is here. Climate: malloc. */
+/* purger.c - a thread of ours that gives memory back while the program is idle; only with purge_thread=on.
+ *
+ * Without it, what a program that oscillates may keep (docs/decisions/purge.md) stays until its next malloc or free. It is off by
+ * default, because a thread nobody asked for breaks programs that unshare namespaces, is forbidden by some seccomp filters,
+ * and keeps a process alive whose main thread ended by pthread_exit.
+ *
+ * Started by the library's constructor, not by malloc or free: those may be called with libc's locks held. It sleeps until
+ * memory waits, works in steps of a quarter of purge_delay until none does, and sleeps again. The child of a fork has none.
+ *
+ * Climate: host.   Owns: the word below.   Locks: none.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "conf/options.h"
+#include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "os/os.h"
 
-void vt__life_purge_wanted(void) {}
-void vt__life_purger_forget(void) {}
+#define STACK_BYTES KiB(64)
+
+static struct {
+    _Atomic uint32_t is_wanted; /* a futex: the thread sleeps while it is 0 */
+    _Atomic bool is_there;
+} purger;
+
+static void *purge_when_wanted(void *unused) {
+    static uint32_t never;
+    for (;;) {
+        while (atomic_load_explicit(&purger.is_wanted, memory_order_relaxed) == 0)
+            vt__os_wait(&purger.is_wanted, 0);
+        atomic_store_explicit(&purger.is_wanted, 0, memory_order_relaxed);
+        do vt__os_wait_ms(&never, 0, vt_max(vt_opt(purge_delay) / 4, 10));
+        while (vt__heap_purge_step());
+    }
+    return unused;
+}
+
+void vt__life_purge_wanted(void) {
+    /* relaxed: the word carries no data, and a wake-up that comes late comes with the next free */
+    if (!atomic_load_explicit(&purger.is_there, memory_order_relaxed)) return;
+    if (atomic_exchange_explicit(&purger.is_wanted, 1, memory_order_relaxed) == 0)
+        vt__os_wake(&purger.is_wanted, 1);
+}
+
+void vt__life_purger_forget(void) {
+    atomic_store_explicit(&purger.is_there, false, memory_order_relaxed);
+}
+
+__attribute__((constructor)) static void start_if_asked(void) {
+    pthread_t id;
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    if (vt__life_start() != 0 || !vt_opt(purge_thread)) return;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all); /* the program's handlers run on the program's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_there = pthread_create(&id, &attributes, purge_when_wanted, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    atomic_store_explicit(&purger.is_there, is_there, memory_order_relaxed);
+    if (!is_there) vt__warn("cannot start the thread of option", "purge_thread", "");
+}

@@ -164,14 +164,14 @@ TEST_WITH(window, growing_in_place_stops_before_what_is_in_the_way, "VITRINE_FAI
 }
 
 TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails,
-          "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=64M") {
+          "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=24M") {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     for (size_t i = 0; i < 200; i += 2) block_chunks(vt__window.n_chunks + 1 + i, 1);
-    assert_null(
-        vt__malloc(MiB(60))); /* 30 chunks in a row: not here, in as many tries as it makes */
-    assert_non_null(vt__malloc(MiB(1))); /* but the limit is not used up by what others hold */
-    for (int i = 0; i < 10; i++) assert_non_null(vt__malloc(MiB(1)));
+    /* 10 chunks in a row: not here, in as many tries as it makes */
+    assert_null(vt__malloc(MiB(20)));
+    /* but the limit is not used up by what others hold */
+    for (int i = 0; i < 11; i++) assert_non_null(vt__malloc(MiB(2)));
 }
 
 /* ---- starts that fail ---- */

@@ -1,0 +1,38 @@
+/* hugepages.c - when to ask the system for huge pages.
+ *
+ * `thp=auto`: for a chunk that is 7/8 full in a heap above 64 MiB. Not before: a first touch that waits for 2 MiB to be
+ * compacted and cleared costs more than it gains, and small programs would grow. `on`: for every chunk when it comes into use.
+ * What is asked for stays asked for; the number of chunks is bounded, because each may become a mapping of its own.
+ *
+ * Climate: malloc.   Owns: chunk.is_huge.   Locks: shard, not across the system call.
+ */
+#include "conf/options.h"
+#include "heap/chunk.h"
+#include "os/os.h"
+
+#define AUTO_MIN_BYTES MiB(64)
+#define MAX_CHUNKS 4096
+
+static _Atomic unsigned n_asked;
+
+static bool is_worth_it(const struct chunk *c) {
+    if (vt_opt(thp) == VT_ON) return true;
+    size_t used = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
+                  << VT_SLICE_SHIFT;
+    if (used < AUTO_MIN_BYTES) return false;
+    return (unsigned)__builtin_popcountll(c->free_slices) <= VT_CHUNK_SLICES / 8;
+}
+
+void vt__hugepages_consider(size_t chunk) {
+    struct chunk *c = &vt__chunks[chunk];
+    struct vt_shard *sh = vt__shard_of(c);
+    if (vt_opt(thp) == VT_OFF || atomic_load_explicit(&n_asked, memory_order_relaxed) >= MAX_CHUNKS)
+        return;
+    vt_lock(&sh->lock);
+    bool is_due = !c->is_huge && is_worth_it(c);
+    if (is_due) c->is_huge = 1;
+    vt_unlock(&sh->lock);
+    if (!is_due) return;
+    atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
+    vt__os_hugepages((void *)vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES)), VT_CHUNK, true);
+}
