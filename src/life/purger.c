@@ -54,6 +54,8 @@ __attribute__((constructor)) static void start_if_asked(void) {
     pthread_attr_t attributes;
     sigset_t all;
     sigset_t before;
+    /* most programs do not ask, and their library starts with their first malloc, not here */
+    if (vt__os_getenv("VITRINE") == NULL && vt__os_getenv("VITRINE_PURGE_THREAD") == NULL) return;
     if (vt__life_start() != 0 || !vt_opt(purge_thread)) return;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

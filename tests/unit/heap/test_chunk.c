@@ -78,10 +78,7 @@ TEST(chunk_bits, masks_and_aligned_starts_have_the_right_bits) {
 
 /* ---- the whole structure ---- */
 
-static void start(void) {
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
-}
+static void start(void) { assert_int_equal(vt__life_start(), 0); }
 
 static bool is_in_bin(const struct vt_shard *sh, unsigned bin, size_t chunk) {
     for (uint32_t i = sh->bin[bin]; i != 0; i = vt__chunks[i - 1].next)
