@@ -9,7 +9,7 @@ static bool attaching_allocates;
 static void *key_table;
 
 static bool attached_and_allocated(void) {
-    if (attaching_allocates) key_table = vt__calloc(32, 16);
+    if (attaching_allocates && (key_table = vt__calloc(32, 16)) == NULL) return false;
     return vt__life_thread_attached();
 }
 
