@@ -9,8 +9,9 @@ if ! command -v clang >/dev/null 2>&1; then
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/vt-fuzz.XXXXXX") || exit 1
 mkdir "$work/corpus"
-if ! clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE -I"$VT_SRC/src" -I"$VT_SRC/include" \
-    -o "$work/options" "$VT_SRC/tests/fuzz/options.c" "$VT_SRC/src/base/text.c" "$VT_SRC/src/os/process.c"; then
+if ! clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE \
+    -I"$VT_SRC/src" -I"$VT_SRC/include" -o "$work/options" "$VT_SRC/tests/fuzz/options.c" \
+    "$VT_SRC/src/base/text.c" "$VT_SRC/src/os/process.c"; then
     rm -rf "$work"
     echo "the fuzzer does not build"
     exit 1

@@ -1,8 +1,8 @@
-/* options.c - any bytes as VITRINE and as a variable VITRINE_...: the option parser must not read past their end, and keeps
- * its promises about what it says and changes.
+/* options.c - any bytes as VITRINE and as a variable VITRINE_...: the option parser must not read
+ * past their end, and keeps its promises about what it says and changes.
  *
- * libFuzzer calls LLVMFuzzerTestOneInput (clang, `make soak`). table.c calls it in every `make test`, with odd inputs and
- * what becomes of them by small changes.
+ * libFuzzer calls LLVMFuzzerTestOneInput (clang, `make soak`). table.c calls it in every `make
+ * test`, with odd inputs and what becomes of them by small changes.
  */
 #include <stdio.h>
 #include <stdlib.h>

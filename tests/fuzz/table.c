@@ -1,5 +1,5 @@
-/* table.c - the fuzzer's function over a table of odd inputs, each cut short at every length and with every byte changed: the
- * same ones in every run. */
+/* table.c - the fuzzer's function over a table of odd inputs, each cut short at every length and
+ * with every byte changed: the same ones in every run. */
 #include <stdio.h>
 #include <string.h>
 

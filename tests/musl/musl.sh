@@ -12,7 +12,10 @@ set -u
 kind=$1
 shift
 fail() { printf 'FAIL: %s\n' "$*"; exit 1; }
-command -v musl-gcc >/dev/null 2>&1 || { echo "skipped: no musl-gcc (scripts/setup test installs musl-tools)"; exit 77; }
+if ! command -v musl-gcc >/dev/null 2>&1; then
+    echo "skipped: no musl-gcc (scripts/setup test installs musl-tools)"
+    exit 77
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/vt-musl.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 
@@ -22,9 +25,12 @@ asm=$(dirname "$(find /usr/include -path '*asm/unistd.h' | head -1)")
 ln -s /usr/include/linux /usr/include/asm-generic "$work/kernel/"
 ln -s "$asm" "$work/kernel/asm"
 
-cc() { musl-gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -idirafter "$work/kernel" -I"$VT_SRC/src" -I"$VT_SRC/include" "$@"; }
-library_flags="-Wall -Wextra -Werror -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc \
-    -fno-strict-aliasing -fexceptions"
+cc() {
+    musl-gcc -std=gnu11 -O2 -g -D_GNU_SOURCE -idirafter "$work/kernel" -I"$VT_SRC/src" \
+        -I"$VT_SRC/include" "$@"
+}
+library_flags="-Wall -Wextra -Werror -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc \
+    -fno-builtin-realloc -fno-strict-aliasing -fexceptions"
 
 # objects DIR FLAG... -- SOURCE...: every source, two at a time; what does not compile is told in full
 objects() {
@@ -41,7 +47,8 @@ objects() {
     done
     while [ -n "$(jobs -rp)" ]; do wait -n || status=1; done
     wait
-    [ "$(find "$dir" -name '*.o' | wc -l)" -eq $# ] && [ $status -eq 0 ] || fail "not every source compiles with musl-gcc"
+    [ "$(find "$dir" -name '*.o' | wc -l)" -eq $# ] && [ $status -eq 0 ] ||
+        fail "not every source compiles with musl-gcc"
 }
 
 stress=$VT_SRC/tests/stress
@@ -50,7 +57,8 @@ scenarios="random handover orphans rings sleeper late forks mix"
 case $kind in
 plain)
     objects "$work/o" -DVT_WITH_AUDIT -- "$@" "$VT_SRC/src/os/fail.c"
-    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_PLAIN -DVT_WITH_AUDIT -static -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
+    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_PLAIN -DVT_WITH_AUDIT -static \
+        -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
         fail "the stress program does not link with musl"
     for s in $scenarios; do
         "$work/stress" "$s" seconds=1 || fail "musl, plain: stress $s: expected status 0, seen $?"
@@ -58,7 +66,8 @@ plain)
     ;;
 malloc)
     objects "$work/o" -DVT_STATIC_LIBRARY -- "$@"
-    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_STATIC -static -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
+    cc -Wall -Wextra -Werror -fno-builtin -DVT_STRESS_STATIC -static \
+        -o "$work/stress" "$stress"/*.c "$work"/o/*.o ||
         fail "the stress program does not link with musl and our malloc"
     nm "$work/stress" | grep -q ' vt__malloc_slow$' || fail "expected our malloc in the program, seen none of it"
     for s in $scenarios; do
@@ -74,7 +83,8 @@ abi)
             # asks for names that musl's malloc never had, and ours leaves out there
             whole_family) echo "not for musl: $name"; continue ;;
         esac
-        cc -fno-builtin -DVT_STATIC=1 -I"$VT_SRC/tests" -static -o "$work/$name" "$program" "$work"/o/*.o || fail "abi/$name does not link with musl"
+        cc -fno-builtin -DVT_STATIC=1 -I"$VT_SRC/tests" -static -o "$work/$name" "$program" \
+            "$work"/o/*.o || fail "abi/$name does not link with musl"
         VT_EXPECT_VITRINE=1 "$work/$name" >"$work/out" 2>&1
         status=$?
         if [ $status -ne 0 ] && [ $status -ne 77 ]; then
