@@ -170,6 +170,11 @@ void vt__free_slow(void *p) {
     /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_NONE) vt__bad_free(p);
+    if (owner != VT_OWNER_LARGE && vt__tls.real == NULL && vt__life_thread_is_staying()) {
+        vt__heap_attach(); /* it may have many more to free: rings save work */
+        /* the slab may have been a pooled heap's, and that heap be ours now, or the slab another's */
+        owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    }
     if (!vt__enter()) {
         defer(p);
         return;

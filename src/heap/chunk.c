@@ -59,7 +59,16 @@ struct vt_shard *vt__shard_of(const struct chunk *c) {
     return &vt__shards[atomic_load_explicit(&c->node, memory_order_relaxed)];
 }
 
+#ifdef VT_WITH_AUDIT
+/* In the bin of its longest free run, or in none: full, or on its way to or from the pool. */
+static bool chunk_is_valid(const struct chunk *c) {
+    return c->longest == 0 ||
+           (c->longest == longest_run(c->free_slices) && vt__shard_of(c)->bin[c->longest] != 0);
+}
+#endif
+
 void vt__chunk_unbin(struct chunk *c) {
+    VT_AUDIT(chunk_is_valid(c));
     struct vt_shard *sh = vt__shard_of(c);
     if (c->longest == 0) return;
     if (c->prev != 0)

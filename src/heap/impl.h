@@ -165,6 +165,11 @@ struct heap {
 
 /* A read that may meet another thread's write and takes either value. Plain where gcc would not fold an atomic load into
  * the instruction that uses it (one instruction more on free's fast path); aligned words do not tear. */
+#if defined(__has_feature) /* clang's way of saying it */
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #if defined(__SANITIZE_THREAD__)
 #define vt_racy_read(x) __atomic_load_n(&(x), __ATOMIC_RELAXED)
 #else

@@ -17,6 +17,8 @@
 #include "heap/upcalls.h"
 #include "os/os.h"
 
+#define REFUSAL_MS MSEC(1000)
+
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
 }
@@ -34,8 +36,15 @@ void vt__purge_open(void) {
     }
 }
 
+/* Memory that the program locked (mlock, mlockall) is not taken back. To try again with every free would cost a system
+ * call per chunk each time, so we let some time pass. */
+static bool was_refused_lately(uint64_t now_ms) {
+    uint64_t refused_ms = atomic_load_explicit(&vt__pool.refused_ms, memory_order_relaxed);
+    return refused_ms != 0 && now_ms < refused_ms + REFUSAL_MS;
+}
+
 /* Purge the slices of `mask`, run by run. Answers the slices that are clean now. */
-static uint64_t purge_slices(size_t chunk, uint64_t mask) {
+static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
     uint64_t done = 0;
     while (mask != 0) {
         unsigned first = (unsigned)__builtin_ctzll(mask);
@@ -43,7 +52,10 @@ static uint64_t purge_slices(size_t chunk, uint64_t mask) {
         unsigned n = shifted == 0 ? 64 - first : (unsigned)__builtin_ctzll(shifted);
         uint64_t run = (n >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << first;
         uintptr_t at = vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES + first));
-        if (vt__os_purge((void *)at, (size_t)n << VT_SLICE_SHIFT) == 0) done |= run;
+        if (vt__os_purge((void *)at, (size_t)n << VT_SLICE_SHIFT) == 0)
+            done |= run;
+        else /* relaxed: a hint */
+            atomic_store_explicit(&vt__pool.refused_ms, now_ms, memory_order_relaxed);
         mask &= ~run;
     }
     return done;
@@ -58,34 +70,38 @@ static void count_purged(uint64_t done, uint64_t now_ms) { /* under the pool loc
     vt__pool.last_purge_ms = now_ms;
 }
 
-/* The highest dirty free chunk, taken out of the pool. */
-static bool pick_free_chunk(size_t *out) {
+/* The highest dirty free chunk below `*i`, taken out of the pool. */
+static bool pick_free_chunk(size_t *i) {
     if (vt__pool.n_free == vt__pool.n_clean) return false;
-    for (size_t w = vt_div_up(vt__window.n_chunks, 64); w-- > 0;) {
+    size_t end = vt_min(*i, vt__window.n_chunks);
+    for (size_t w = vt_div_up(end, 64); w-- > 0;) {
         uint64_t bits = vt__pool.free_map[w] & ~vt__pool.clean_map[w];
+        if (end - w * 64 < 64) bits &= (UINT64_C(1) << (end - w * 64)) - 1;
         if (bits == 0) continue;
-        *out = w * 64 + vt_log2(bits);
-        vt__pool_remove(*out);
+        *i = w * 64 + vt_log2(bits);
+        vt__pool_remove(*i);
         return true;
     }
     return false;
 }
 
-/* Returns the bytes purged; 0 when there is no dirty free chunk, or the system refuses. */
-static size_t purge_a_free_chunk(uint64_t now_ms) {
-    size_t i;
+/* The next one below `*below`; false when there is none. What the system refuses stays, and is not tried twice. */
+static bool purge_a_free_chunk(size_t *below, size_t *sum, uint64_t now_ms) {
+    size_t i = *below;
     vt_lock(&vt__pool.lock);
     bool found = pick_free_chunk(&i);
     vt_unlock(&vt__pool.lock);
-    if (!found) return 0;
+    if (!found) return false;
+    *below = i;
     struct chunk *c = &vt__chunks[i]; /* ours alone while it is in no list */
-    uint64_t done = purge_slices(i, c->dirty_slices);
+    uint64_t done = purge_slices(i, c->dirty_slices, now_ms);
     vt_lock(&vt__pool.lock);
     c->dirty_slices &= ~done;
     count_purged(done, now_ms);
     vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
-    return (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+    *sum += (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+    return true;
 }
 
 /* The free dirty slices of a partly used chunk, if they have been free long enough. */
@@ -107,7 +123,7 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
     vt__chunk_bin(c);
     vt_unlock(&sh->lock);
 
-    uint64_t done = purge_slices(i, mask);
+    uint64_t done = purge_slices(i, mask, now_ms);
 
     vt_lock(&sh->lock);
     vt__chunk_unbin(c);
@@ -126,11 +142,8 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
 /* Down to `target` bytes of free resident memory; answers the bytes given back. */
 static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms) {
     size_t sum = 0;
-    while (dirty_bytes() > target_bytes) {
-        size_t n = purge_a_free_chunk(now_ms);
-        if (n == 0) break;
-        sum += n;
-    }
+    size_t below = SIZE_MAX;
+    while (dirty_bytes() > target_bytes && purge_a_free_chunk(&below, &sum, now_ms)) {}
     vt_lock(&vt__pool.lock);
     size_t n_chunks = vt__window.n_chunks;
     size_t cursor = vt__pool.purge_cursor;
@@ -148,7 +161,8 @@ static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms
 static void tick(uint64_t now_ms) {
     uint64_t period_ms = vt_max(vt_opt(purge_delay), 1);
     vt_lock(&vt__pool.lock);
-    if (now_ms - vt__pool.last_tick_ms >= period_ms) {
+    /* another thread may have looked at the clock after us, and been here before us */
+    if (now_ms >= vt__pool.last_tick_ms + period_ms) {
         vt__pool.last_tick_ms = now_ms;
         vt__pool.budget_bytes = vt_max(vt_opt(retain), vt__pool.budget_bytes / 4 * 3);
         vt__pool.peak_used_bytes = vt_max(used_bytes(), vt__pool.peak_used_bytes / 4 * 3);
@@ -162,7 +176,7 @@ void vt__purge_after_give(uint64_t now_ms) {
     if (dirty_bytes() <= vt_opt(retain)) return;
     tick(now_ms);
     size_t budget = atomic_load_explicit(&vt__pool.budget_bytes, memory_order_relaxed);
-    if (dirty_bytes() > budget) purge_to(budget, now_ms, 0);
+    if (dirty_bytes() > budget && !was_refused_lately(now_ms)) purge_to(budget, now_ms, 0);
     /* relaxed: a hint to vt__poll, which runs when no lock is held */
     if (dirty_bytes() > vt_opt(retain))
         atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
@@ -170,7 +184,7 @@ void vt__purge_after_give(uint64_t now_ms) {
 
 void vt__purge_before_take(size_t n_slices) {
     size_t soft = vt__pool.soft_limit_bytes;
-    if (soft == 0 || dirty_bytes() == 0) return;
+    if (soft == 0 || dirty_bytes() == 0 || was_refused_lately(vt__os_now_ms())) return;
     if (used_bytes() + dirty_bytes() + (n_slices << VT_SLICE_SHIFT) > soft) vt__purge_all();
 }
 
@@ -200,10 +214,13 @@ size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
 
 size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
+    if (!vt__enter()) return 0;
     if (vt__tls.real != NULL) {
         vt__remote_flush(vt__tls.real);
         vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real);
     }
-    return vt__purge_all();
+    size_t n_bytes = vt__purge_all();
+    vt__leave();
+    return n_bytes;
 }

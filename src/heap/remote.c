@@ -155,9 +155,7 @@ static struct ring *ring_for(struct heap *h, slab_id i) {
 
 void vt__remote_free(struct slab *s, struct block *b) {
     struct heap *h = vt__tls.real;
-    if (h == NULL && vt__life_thread_is_staying())
-        h = vt__heap_attach(); /* it may have many more to free */
-    if (h == NULL) {
+    if (h == NULL) { /* the thread is ending */
         send(s, b, b, 1);
         return;
     }

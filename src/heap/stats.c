@@ -97,6 +97,8 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     size_t slab_resident = 0;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
         classes[c] = (struct vt_class_stats){.block_bytes = vt__class_bytes(c)};
+    /* a handler that comes now and allocates must not wait for our locks */
+    bool is_entered = vt__enter();
     add_slices(out, classes);
     add_cached(classes);
     vt__chunks_stats(&chunks);
@@ -119,5 +121,6 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     out->n_heaps = vt__heaps_count(&n_live);
     out->n_threads = n_live;
     out->n_remote = count_remote();
+    if (is_entered) vt__leave();
     out->resident = out->allocated + out->cached + out->fragmented + out->retained + out->metadata;
 }

@@ -14,7 +14,7 @@
 #include "heap/upcalls.h"
 #include "os/os.h"
 
-#define ADOPT_LOOK 8
+#define ADOPT_LOOK 64 /* heaps of ended threads to look into before taking new memory */
 
 #if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */
 #define NIL ((struct block *)&vt__nil)
@@ -79,7 +79,9 @@ static struct heap *take_heap(void) {
 struct heap *vt__heap_attach(void) {
     if (vt__life_start() != 0) return NULL;
     if (vt__tls.real != NULL) return vt__tls.real; /* the start itself allocated */
+    if (!vt__enter()) return NULL;                 /* a signal handler interrupted a slow path */
     struct heap *h = take_heap();
+    vt__leave();
     if (h == NULL) return NULL;
     vt__tls.heap = vt__tls.real = h;
     vt__tls.tag = (uintptr_t)h;
@@ -91,7 +93,7 @@ struct heap *vt__heap_attach(void) {
 
 void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
-    if (h == NULL) return;
+    if (h == NULL || !vt__enter()) return;
     vt__remote_flush(h);
     vt__secure_flush(h);
     vt__heap_drop_empty(h);
@@ -107,6 +109,7 @@ void vt__heap_detach_thread(void) {
     heaps.pool = h;
     atomic_fetch_add_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
     vt_unlock(&vt__heaps_lock);
+    vt__leave();
 }
 
 void vt__heap_collect_pooled(struct heap *h) {
@@ -165,6 +168,9 @@ static __thread unsigned fork_depth
     __attribute__((tls_model("initial-exec"))); /* a handler of the program may fork, too */
 
 void vt__heap_fork_prepare(void) {
+    /* A signal handler that forks in the middle of a slow path: what is locked may be locked by us. Parent and child both go
+     * on with it when the handler returns. */
+    if (vt__tls.is_busy && fork_depth == 0) return;
     if (fork_depth++ > 0) return;
     vt_lock(&vt__heaps_lock);
     vt__chunks_fork_prepare();

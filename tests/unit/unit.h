@@ -49,27 +49,52 @@ static struct unit_test *unit_first, **unit_end = &unit_first;
     static void sentence(__attribute__((unused)) void **state)
 
 #define UNIT_MAIN()                                                                                \
-    int main(int argc, char **argv) { return unit_run_all(argc > 1 ? argv[1] : ""); }
+    int main(int argc, char **argv) { return unit_run_all(argc, argv); }
 
 /* ---- running ---- */
 
-static void unit_set_environment(const char *list) {
-    static char words[512];
-    snprintf(words, sizeof(words), "%s", list);
-    for (char *w = words; *w != '\0';) {
-        char *end = w + strcspn(w, " ");
-        char *next = *end == ' ' ? end + 1 : end;
-        *end = '\0';
-        putenv(w);
-        w = next;
+extern char **environ;
+static const char *unit_program; /* argv[0] */
+
+/* Adds "NAME=value NAME=value" to the environment. */
+__attribute__((unused)) static void unit_set_environment(const char *list) {
+    while (*list != '\0') {
+        size_t n = strcspn(list, " ");
+        putenv(strndup(list, n));
+        list += n + (list[n] == ' ');
     }
 }
 
-static int unit_run_here(const struct unit_test *t) {
-    struct CMUnitTest row = {t->sentence, t->run, NULL, NULL, NULL};
-    unit_set_environment(t->environment);
-    alarm(UNIT_SECONDS);
-    return _cmocka_run_group_tests(t->subject, &row, 1, NULL, NULL) == 0 ? 0 : 1;
+/* This program again, for one test. The library reads its environment before main, so that must be there already. */
+__attribute__((noreturn)) static void unit_exec(const char *sentence) {
+    char *argv[] = {(char *)(uintptr_t)unit_program, (char *)(uintptr_t) "--only",
+                    (char *)(uintptr_t)sentence, NULL};
+    execv("/proc/self/exe", argv);
+    execv(unit_program, argv); /* no /proc here */
+    perror(unit_program);
+    _exit(126);
+}
+
+/* Runs one test in a process of its own with this environment; gives its status, as waitpid does. */
+static int unit_spawn(const char *sentence, const char *environment) {
+    int status = -1;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        unit_set_environment(environment);
+        unit_exec(sentence);
+    }
+    return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+static int unit_run_here(const char *sentence) {
+    for (const struct unit_test *t = unit_first; t != NULL; t = t->next) {
+        struct CMUnitTest row = {t->sentence, t->run, NULL, NULL, NULL};
+        if (strcmp(t->sentence, sentence) != 0) continue;
+        alarm(UNIT_SECONDS);
+        return _cmocka_run_group_tests(t->subject, &row, 1, NULL, NULL) == 0 ? 0 : 1;
+    }
+    return 2;
 }
 
 static void unit_say_how(const struct unit_test *t, int status) {
@@ -81,16 +106,16 @@ static void unit_say_how(const struct unit_test *t, int status) {
                 WEXITSTATUS(status));
 }
 
-static int unit_run_all(const char *wanted) {
+static int unit_run_all(int argc, char **argv) {
     unsigned n_run = 0, n_failed = 0;
+    const char *wanted = argc > 1 ? argv[1] : "";
+    unit_program = argv[0];
+    if (argc == 3 && strcmp(argv[1], "--only") == 0) return unit_run_here(argv[2]);
     for (const struct unit_test *t = unit_first; t != NULL; t = t->next) {
         if (strstr(t->sentence, wanted) == NULL) continue;
         n_run++;
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0) exit(unit_run_here(t));
-        int status = -1;
-        if (waitpid(pid, &status, 0) == pid && status == 0) continue;
+        int status = unit_spawn(t->sentence, t->environment);
+        if (status == 0) continue;
         unit_say_how(t, status);
         n_failed++;
     }

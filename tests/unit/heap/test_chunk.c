@@ -78,10 +78,7 @@ TEST(chunk_bits, masks_and_aligned_starts_have_the_right_bits) {
 
 /* ---- the whole structure ---- */
 
-static void start(void) {
-    vt__options_read();
-    assert_int_equal(vt__heap_start(), 0);
-}
+static void start(void) { assert_int_equal(vt__life_start(), 0); }
 
 static bool is_in_bin(const struct vt_shard *sh, unsigned bin, size_t chunk) {
     for (uint32_t i = sh->bin[bin]; i != 0; i = vt__chunks[i - 1].next)
@@ -320,6 +317,22 @@ TEST_WITH(chunk, a_hard_limit_refuses_what_is_above_it_and_frees_make_room_again
     assert_int_equal(vt__slices_take(64 * 20, 1, &r[63].first, &is_zero), -ENOMEM);
     for (unsigned i = 0; i < n; i++) vt__slices_give(r[i].first, r[i].n);
     assert_int_equal(vt__slices_take(64 * 6, 1, &r[0].first, &is_zero), 0);
+}
+
+TEST_WITH(chunk, a_free_chunk_is_found_wherever_it_is, "VITRINE_WINDOW=4G VITRINE_RETAIN=1G") {
+    static struct run all[200];
+    start();
+    take_run(VT_CHUNK_SLICES - 1, 1); /* the first chunk is in use */
+    for (int i = 0; i < 200; i++)
+        all[i] = take_run(VT_CHUNK_SLICES, 1); /* more than three words of the map */
+    size_t n_chunks = vt__window.n_chunks;
+    while (vt__pool.n_free > 0)
+        take_run(VT_CHUNK_SLICES, 1); /* the window grows by a little more than is asked for */
+    for (int i = 0; i < 200; i += 37) {
+        vt__slices_give(all[i].first, all[i].n);
+        assert_int_equal(take_run(VT_CHUNK_SLICES, 1).first, all[i].first);
+    }
+    assert_int_equal(vt__window.n_chunks, n_chunks);
 }
 
 /* ---- several nodes ---- */

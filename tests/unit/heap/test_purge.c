@@ -7,8 +7,14 @@
 /* A system that takes its time, if asked to: what is being purged is then out of reach for long. */
 static unsigned purge_takes_us;
 
+static _Atomic unsigned n_purge_calls;
+static const char *locked_from, *locked_to; /* memory of which nothing is taken back */
+
 static int slow_purge(void *at, size_t n_bytes) {
+    n_purge_calls++;
     if (purge_takes_us != 0) usleep(purge_takes_us);
+    if ((char *)at < locked_to && (char *)at + n_bytes > locked_from)
+        return -EINVAL; /* as for mlock */
     return vt__os_purge(at, n_bytes);
 }
 
@@ -128,6 +134,32 @@ TEST_WITH(purge, a_system_that_refuses_to_take_memory_back_is_lived_with,
     assert_int_equal(stats_now().purged, 0);
     assert_true(dirty_bytes() >= MiB(4));     /* and it is counted as what it is */
     assert_true(window_resident() < MiB(40)); /* used again and again */
+}
+
+TEST_WITH(purge, locked_memory_does_not_cost_a_system_call_per_chunk_and_free,
+          "VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
+    static void *at[600];
+    for (int i = 0; i < 600; i++) at[i] = touched(100000); /* some 30 chunks */
+    locked_from = (const char *)vt__map.base;
+    locked_to = locked_from + vt__window.n_bytes; /* mlockall */
+    unsigned before = n_purge_calls;
+    for (int i = 0; i < 600; i++)
+        if (i % 10 != 0) vt__free(at[i]);
+    assert_true_msg(n_purge_calls - before <= 1000, "expected a few calls for 540 frees, seen %u",
+                    n_purge_calls - before);
+}
+
+TEST_WITH(purge, one_locked_chunk_does_not_keep_the_others,
+          "VITRINE_RETAIN=0 VITRINE_PURGE_DELAY=0") {
+    char *low = touched(MiB(20)), *high = touched(MiB(2));
+    assert_true(high > low);
+    locked_from = high;
+    locked_to = high + MiB(2);
+    vt__free(high);
+    vt__free(low);
+    vt__heap_release_all();
+    assert_true_msg(dirty_bytes() <= MiB(4),
+                    "expected what is not locked given back, seen %zu bytes left", dirty_bytes());
 }
 
 /* ---- several threads ---- */

@@ -1,7 +1,21 @@
 /* test_thread.c - heaps and the threads that come and go: one per thread, handed on, adopted, borrowed at the very end. */
 #include "look.h"
 
+#include "heap/upcalls.h"
+
+/* glibc keeps the values of the first 32 keys in the thread, and callocs a table for later ones: being told of a thread's end
+ * then allocates in the middle of attaching. */
+static bool attaching_allocates;
+static void *key_table;
+
+static bool attached_and_allocated(void) {
+    if (attaching_allocates && (key_table = vt__calloc(32, 16)) == NULL) return false;
+    return vt__life_thread_attached();
+}
+
+#define vt__life_thread_attached attached_and_allocated
 #include "heap/thread.c"
+#undef vt__life_thread_attached
 
 static void *use_a_little(void *unused) {
     vt__free(vt__malloc(100));
@@ -158,16 +172,18 @@ TEST(thread, a_destructor_that_runs_after_ours_may_allocate_too) {
     assert_int_equal(stats_now().allocated, 0);
 }
 
-/* glibc keeps the values of the first 32 keys in the thread and callocs a table for later ones: pthread_setspecific
- * allocates in the middle of our attaching. Here malloc is libc's; what it would do is done by hand. */
 TEST(thread, a_heap_that_was_borrowed_is_not_borrowed_by_its_next_thread) {
     vt__free(vt__malloc(1));
     struct heap *h = vt__tls.real;
     h->is_borrowed = true; /* as its last thread left it */
     vt__heap_detach_thread();
-    vt__free(vt__malloc(1));
-    assert_ptr_equal(vt__tls.real, h);
+    attaching_allocates = true;
+    void *p = vt__malloc(1);
+    assert_ptr_equal(vt__tls.real, h); /* ours, and not in the pool as well */
     assert_false(h->is_borrowed);
+    assert_int_equal(atomic_load(&h->state), HEAP_LIVE);
+    vt__free(p);
+    vt__free(key_table);
 }
 
 /* ---- fork ---- */
@@ -228,6 +244,58 @@ TEST(thread, a_fork_in_a_handler_of_a_fork_does_not_let_go_of_the_locks) {
     assert_int_equal(atomic_load(&vt__heaps_lock.word), 0);
     assert_int_equal(atomic_load(&vt__pool.lock.word), 0);
     unit_in_thread(use_a_little, NULL);
+}
+
+/* ---- signal handlers that come in the middle of a slow path ---- */
+
+TEST(thread, a_handler_that_forks_in_a_slow_path_does_not_wait_for_itself) {
+    vt__free(vt__malloc(1));
+    assert_true(vt__enter());
+    vt_lock(&vt__heaps_lock); /* where the slow path was interrupted */
+    vt__heap_fork_prepare();
+    vt__heap_fork_done(/* is_child */ false);
+    vt__heap_fork_prepare();
+    vt__heap_fork_done(/* is_child */ true);
+    assert_int_not_equal(atomic_load(&vt__heaps_lock.word), 0); /* still the slow path's, in both */
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    vt__free(vt__malloc(100000));
+}
+
+static void *attach_while_busy(void *unused) {
+    assert_true(vt__enter()); /* this thread is in a slow path, and has no heap yet */
+    vt_lock(&vt__heaps_lock);
+    errno = 0;
+    assert_null(vt__malloc(100));
+    assert_int_equal(errno, ENOMEM);
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    vt__free(vt__malloc(100));
+    return unused;
+}
+
+TEST(thread, a_handler_that_allocates_while_its_thread_attaches_does_not_wait_for_itself) {
+    vt__free(vt__malloc(1));
+    unit_in_thread(attach_while_busy, NULL);
+}
+
+/* Whatever it frees first: a thread that only frees sends its blocks in batches, and leaves none behind. */
+static void *free_all_of(void *blocks) {
+    struct blocks *b = blocks;
+    for (size_t i = 0; i < b->n; i++) vt__free(b->at[i]);
+    assert_non_null(vt__tls.real);
+    assert_false(vt__tls.real->is_borrowed);
+    return NULL;
+}
+
+TEST(thread, a_thread_that_only_frees_is_noticed_when_it_ends) {
+    struct blocks b = take_blocks(100, 200);
+    attaching_allocates = true;
+    unit_in_thread(free_all_of, &b);
+    assert_int_equal(stats_now().n_threads, 1);
+    vt__free(key_table);
+    vt__heap_release_all();
+    assert_int_equal(stats_now().allocated, 0);
 }
 
 UNIT_MAIN()
