@@ -11,6 +11,7 @@ set(VT_SOURCES
     src/os/memory.c src/os/arena.c src/os/process.c
     src/conf/options.c
     src/heap/class.c src/heap/window.c src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/slab.c src/heap/remote.c
+    src/heap/shelf.c src/heap/medium.c
     src/heap/thread.c src/heap/large.c src/heap/alloc.c src/heap/check.c src/heap/stats.c
     src/dump/emit.c src/dump/stats.c
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c

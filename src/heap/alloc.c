@@ -6,6 +6,7 @@
 
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/shelf.h"
 #include "heap/upcalls.h"
 
 _Atomic bool vt__purge_is_wanted;
@@ -69,17 +70,45 @@ static void *no_memory(void) {
     return NULL;
 }
 
-void *vt__malloc_slow(size_t n_bytes) {
+/* Not from the shelf: from a slab, and by the way some for the shelf. is_zero may be NULL. */
+VT_NOINLINE static void *take_medium_slow(unsigned cls, bool *is_zero) {
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
+    return finish(h, vt__medium_take(h, cls, is_zero));
+}
+
+VT_INLINE void *take_medium(unsigned cls, bool *is_zero) {
+    struct heap *h = vt__tls.real;
+    struct block *b = vt_likely(h != NULL) ? shelf_pop(h, cls) : NULL;
+    return vt_likely(b != NULL) ? b : take_medium_slow(cls, is_zero);
+}
+
+void *vt__malloc_slow(size_t n_bytes) {
     if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
-        return finish(h, vt__take_medium(h, vt__class_of(n_bytes)));
+        return take_medium(vt__class_of(n_bytes), NULL);
+    struct heap *h = my_heap();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (n_bytes <= VT_SMALL_MAX)
         return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
     return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
+
+/* is_clean: where p came from was never used: only the link is not zero. */
+static void *zeroed(void *p, size_t n_bytes, bool is_clean) {
+    if (is_clean)
+        ((struct block *)p)->link = 0;
+    else
+        __builtin_memset(p, 0, n_bytes);
+    return p;
+}
+
+static void *calloc_medium(size_t n_bytes) {
+    bool is_zero = false;
+    void *p = take_medium(vt__class_of(n_bytes), &is_zero);
+    return p != NULL ? zeroed(p, n_bytes, is_zero) : NULL;
+}
 
 void *vt__calloc(size_t n, size_t each_bytes) {
     size_t n_bytes;
@@ -90,16 +119,12 @@ void *vt__calloc(size_t n, size_t each_bytes) {
                    ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true))
                    : no_memory();
     }
+    if (n_bytes > VT_SMALL_MAX) return calloc_medium(n_bytes);
     void *p = vt__fast_malloc(n_bytes);
     if (vt_unlikely(p == NULL)) return NULL;
     unsigned cls = vt__class_of(n_bytes + (n_bytes == 0));
     const struct heap *h = vt__tls.heap; /* NULL: the thread is ending, and the heap was borrowed */
-    if (h != NULL &&
-        h->bin[cls].is_zero) /* where p came from was never used: only the link is not zero */
-        ((struct block *)p)->link = 0;
-    else
-        __builtin_memset(p, 0, n_bytes);
-    return p;
+    return zeroed(p, n_bytes, h != NULL && h->bin[cls].is_zero);
 }
 
 /* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
@@ -108,38 +133,27 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return vt__fast_malloc(n);
-    struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
         unsigned cls = vt__class_of(n);
         while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
             cls++; /* the last class, 64 KiB, suits all */
-        return finish(h, vt__take_medium(h, cls));
+        return take_medium(cls, NULL);
     }
+    struct heap *h = my_heap();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     return finish(h, vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false));
 }
 
 /* ---- free ---- */
 
-/* Is the block in its owner's free list? The owner may be changing other bits of the word, but the bit of a block that we
- * hold stands still. Asked for medium blocks only: for small ones the line it is in would travel with every free. */
-VT_READS_RACILY static bool is_marked_free(const struct slab *head, const void *p) {
-    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
-    size_t k = offset / vt__classes[head->cls].block_bytes;
-    return (head->is_free[k / 32] >> (k % 32) & 1) != 0;
-}
-
-/* Of another thread's slab, or of one of ours beyond its first slice. */
-static void free_block(struct slab *s, uintptr_t owner, void *p) {
-    struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
-    uint32_t offset = (uint32_t)((uintptr_t)p - vt__slice_address(vt__slab_id(head)));
-    if (offset % vt__classes[head->cls].block_bytes != 0) vt__bad_free(p);
-    if ((owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag)
-        vt__slab_give_back(head, p);
-    else if (VT_HARDEN > 0 && head->cls >= VT_N_SMALL && is_marked_free(head, p))
-        vt__double_free(p, head);
-    else
-        vt__remote_free(head, p);
+/* What is freed starts a block that is not free. A medium block bears its mark until it is handed out again; of a small one of
+ * another thread that is no longer on a shelf, the slab knows, and finds out when it comes home: the bits' line would travel
+ * with every free. The slab may be carved further meanwhile, but b was before we could hold it. */
+VT_INLINE void check_block(const struct slab *s, const struct block *b) {
+    if (VT_HARDEN == 0) return;
+    size_t k = block_number((uintptr_t)b & (VT_SLICE - 1), s);
+    if (vt_unlikely(k >= vt_racy_read(s->carved))) vt__bad_free(b);
+    if (vt_unlikely(is_shelved(b))) vt__double_free(b, s);
 }
 
 static void defer(void *p) {
@@ -160,31 +174,89 @@ VT_COLD static void free_deferred(void) {
     }
 }
 
-void vt__free_slow(void *p) {
-    if (p == NULL) return;
-    if (!vt__is_in_window(p)) {
-        vt__life_foreign_free(p);
+/* By a thread that is ending, or has just begun. Does all that the others do not. */
+static void free_without_heap(struct slab *s, struct block *b) {
+    if (vt__life_thread_is_staying() && vt__heap_attach() != NULL) {
+        vt__free(b); /* from the start: that heap may be the slab's */
         return;
     }
-    struct slab *s = vt__slab(vt__slice_of(p));
-    /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
-    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
-    if (owner == VT_OWNER_NONE) vt__bad_free(p);
-    if (owner != VT_OWNER_LARGE && vt__tls.real == NULL && vt__life_thread_is_staying()) {
-        vt__heap_attach(); /* it may have many more to free: rings save work */
-        /* the slab may have been a pooled heap's, and that heap be ours now, or the slab another's */
-        owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    check_block(s, b);
+    if (!vt__enter()) {
+        defer(b);
+        return;
     }
+#if VT_HARDEN > 1
+    if (s->cls >= VT_N_SMALL) vt__medium_mark(s, b);
+#endif
+    b->link = link_encode(NULL, b);
+    if (s->cls < VT_N_SMALL)
+        vt__remote_send(s->cls, b);
+    else
+        vt__medium_give(s->cls, b);
+    vt__leave();
+    vt__poll();
+}
+
+static void free_large(struct slab *s, void *p) {
     if (!vt__enter()) {
         defer(p);
         return;
     }
-    if (owner == VT_OWNER_LARGE)
-        vt__large_free(s, p);
-    else
-        free_block(s, owner, p);
+    vt__large_free(s, p);
     vt__leave();
     vt__poll();
+}
+
+void vt__free_outside(void *p) {
+    if (p != NULL) vt__life_foreign_free(p);
+}
+
+VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
+    if (owner == VT_OWNER_LARGE)
+        free_large(s, p);
+    else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0)
+        vt__bad_free(p);
+    else
+        free_without_heap(s, p);
+}
+
+VT_NOINLINE static void shelf_overflow(struct heap *h, unsigned cls) {
+    if (!vt__enter()) return; /* a signal handler: the next free will do it */
+    vt__shelf_trim(h, cls);
+    vt__leave();
+    vt__poll();
+}
+
+#if VT_HARDEN > 1
+static void free_medium(struct slab *s, struct block *b) {
+    if (!vt__enter()) {
+        defer(b);
+        return;
+    }
+    vt__medium_mark(s, b);
+    vt__leave();
+    vt__secure_free(s, b);
+}
+#endif
+
+void vt__free_other(void *p, struct slab *s) {
+    /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    struct heap *h = vt__tls.real;
+    if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 || h == NULL)) {
+        free_rare(s, owner, p);
+        return;
+    }
+    check_block(s, p); /* a slab without an owner has no blocks either */
+#if VT_HARDEN > 1
+    if (owner == VT_OWNER_MEDIUM) {
+        free_medium(s, p);
+        return;
+    }
+#endif
+    unsigned cls = s->cls;
+    shelf_push(h, cls, p);
+    if (vt_unlikely(shelf_is_too_full(h, cls))) shelf_overflow(h, cls);
 }
 
 void vt__free_attend(void *p) {
@@ -202,13 +274,14 @@ void vt__free(void *p) { vt__fast_free(p); }
 
 /* ---- sizes ---- */
 
-/* Does a block that was not freed start at p? Of another thread's small blocks we do not ask the second. */
-static bool is_live(const struct slab *head, uintptr_t owner, const void *p) {
-    size_t offset = (uintptr_t)p - vt__slice_address(vt__slab_id(head));
+/* Does a block that was not freed start at p? Of another thread's small blocks we do not ask its slab. */
+static bool is_live(const struct slab *s, uintptr_t owner, const void *p) {
+    size_t offset = (uintptr_t)p & (VT_SLICE - 1);
     if (owner == VT_OWNER_LARGE) return offset == 0;
-    if (offset % vt__classes[head->cls].block_bytes != 0) return false;
-    bool is_ours = (owner & ~(uintptr_t)VT_OWNER_INNER) == vt__tls.tag;
-    return !(is_ours || head->cls >= VT_N_SMALL) || !is_marked_free(head, p);
+    size_t k = block_number(offset, s);
+    if (k >= vt_racy_read(s->carved) || is_shelved(p)) return false;
+    return (owner != vt__tls.tag && !(VT_HARDEN > 1 && owner == VT_OWNER_MEDIUM)) ||
+           vt__slab_is_out(s, k);
 }
 
 /* The slab or run p is a block of; ends the process if it is none. NULL when p is not ours at all. */
@@ -216,10 +289,9 @@ static struct slab *head_of(const void *p) {
     if (!vt__is_in_window(p)) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
-    if (owner == VT_OWNER_NONE) vt__bad_free(p);
-    struct slab *head = (owner & VT_OWNER_INNER) != 0 ? vt__slab_head(s) : s;
-    if (VT_HARDEN > 0 && !is_live(head, owner, p)) vt__bad_free(p);
-    return head;
+    if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0) vt__bad_free(p);
+    if (VT_HARDEN > 0 && !is_live(s, owner, p)) vt__bad_free(p);
+    return s;
 }
 
 static bool is_large(const struct slab *s) {

@@ -34,12 +34,15 @@ static uint64_t runs_of(uint64_t x, unsigned n) {
 }
 
 static unsigned longest_run(uint64_t x) {
-    unsigned low = 0; /* a run of this length exists */
-    for (unsigned step = 32; step > 0; step /= 2)
-        if (low + step <= VT_CHUNK_SLICES && runs_of(x, low + step) != 0 && low + step > 0)
-            low += step;
-    if (low == 63 && x == ~UINT64_C(0)) low = 64;
-    return low;
+    unsigned longest = 0;
+    while (x != 0) { /* run by run: there are few */
+        x >>= __builtin_ctzll(x);
+        if (x == ~UINT64_C(0)) return 64;
+        unsigned n = (unsigned)__builtin_ctzll(~x);
+        longest = n > longest ? n : longest;
+        x >>= n;
+    }
+    return longest;
 }
 
 static uint64_t mask_of(unsigned first, unsigned n) {
@@ -434,8 +437,8 @@ static bool has_free_chunks(size_t first, size_t n) {
     return true;
 }
 
-/* The slices behind a run: the rest of its last chunk, then whole chunks. Under the locks of that chunk's shard and of the
- * pool. */
+/* The slices behind a run: the rest of its last chunk, then whole chunks. Under the lock of that chunk's shard, and of the pool
+ * if whole chunks are needed. */
 static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
     size_t last = (end - 1) / VT_CHUNK_SLICES;
     unsigned from = (unsigned)(end % VT_CHUNK_SLICES);
@@ -460,12 +463,14 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
 
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
     size_t end = first + n_slices;
-    struct vt_shard *sh = vt__shard_of(&vt__chunks[(end - 1) / VT_CHUNK_SLICES]);
+    size_t last = (end - 1) / VT_CHUNK_SLICES;
+    struct vt_shard *sh = vt__shard_of(&vt__chunks[last]);
+    bool needs_pool = (end + n_more - 1) / VT_CHUNK_SLICES != last;
     size_t n_clean = 0;
     vt_lock(&sh->lock);
-    vt_lock(&vt__pool.lock);
+    if (needs_pool) vt_lock(&vt__pool.lock);
     bool is_done = extend_locked(end, n_more, &n_clean);
-    vt_unlock(&vt__pool.lock);
+    if (needs_pool) vt_unlock(&vt__pool.lock);
     vt_unlock(&sh->lock);
     if (is_done) vt__purge_after_take(n_clean);
     return is_done;

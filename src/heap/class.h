@@ -26,6 +26,7 @@ struct vt_class {
     uint8_t n_slices;  /* slices in a slab */
     uint8_t
         list_goal; /* blocks a refill likes to hand over: enough to amortise it, little enough for the cache */
+    uint8_t shelf_max; /* blocks on a thread's shelf */
 };
 
 extern struct vt_class vt__classes[VT_N_CLASSES];

@@ -41,6 +41,11 @@ VT_INLINE size_t block_number(size_t offset, const struct slab *s) {
     return x >> (32 - VT_SLICE_SHIFT) | x << (32 + VT_SLICE_SHIFT);
 }
 
+/* The same for a block that is known to start in the slab's first slice. */
+VT_INLINE size_t number_in_slab(const struct block *b, const struct slab *s) {
+    return ((uintptr_t)b & (VT_SLICE - 1)) * s->recip >> 32;
+}
+
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
     struct heap *h = vt__tls.heap;
@@ -63,13 +68,13 @@ VT_INLINE void vt__fast_free(void *p) {
     uintptr_t offset = (uintptr_t)p - vt__map.base;
     size_t slice = offset >> VT_SLICE_SHIFT;
     if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) {
-        vt__free_slow(p); /* NULL, or not ours */
+        vt__free_outside(p); /* NULL, or not ours */
         return;
     }
     struct slab *s = &vt__map.slabs[slice];
     /* relaxed: equal means the slab is ours, and we wrote everything about it ourselves */
     if (vt_unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)) {
-        vt__free_slow(p);
+        vt__free_other(p, s); /* medium, large, or another thread's */
         return;
     }
 #if VT_HARDEN > 0

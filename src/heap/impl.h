@@ -1,9 +1,9 @@
 /* impl.h - the heap's structures, shared between the files of this room.
  *
  *   window   one reservation; chunk = 2 MiB of it; slice = 32 KiB, 64 to a chunk
- *   slab     1..15 slices cut into blocks of one class, owned by one heap
+ *   slab     1 or 2 slices cut into blocks of one class; of a small class owned by one heap, else by all (medium.c)
  *   run      slices or chunks that are one large block
- *   heap     what one thread allocates from: per small class a list of ready blocks, and the slabs of each class
+ *   heap     what one thread allocates from: per small class a list of ready blocks and its slabs, per class a shelf
  *
  * All tables are arrays indexed by the offset into the window, so finding a block's slab is arithmetic:
  *
@@ -60,70 +60,75 @@ _Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word
 #define VT_MAX_NODES 8
 
 struct block {
-    uintptr_t link; /* the next free block, encoded; see link.h. The rest is the user's. */
+    uintptr_t
+        link; /* the next free block, encoded; see link.h. The rest is the user's, but for blocks on a shelf: */
+    uintptr_t mark; /* see shelf.h */
 };
 
 /* Who owns a slice: a heap's address, with bit 0 set for the later slices of a slab; or one of these. A thread's tag
  * is its heap's address, so every other kind of slice leaves free's fast path by the same compare. (A thread without a heap
  * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
-enum { VT_OWNER_NONE = 0, VT_OWNER_LARGE = 2, VT_OWNER_INNER = 1 /* bit */ };
+enum { VT_OWNER_NONE = 0, VT_OWNER_LARGE = 2, VT_OWNER_MEDIUM = 4, VT_OWNER_INNER = 1 /* bit */ };
 
-enum slab_state { SLAB_FREE, SLAB_CURRENT, SLAB_PARTIAL, SLAB_FULL };
+enum slab_state { SLAB_FREE, SLAB_CURRENT, SLAB_PARTIAL, SLAB_FULL, SLAB_MEDIUM };
 
 /* A slab is named by the index of its first slice; 0 is no slab (slice 0 is never handed out). */
 typedef uint32_t slab_id;
 
+/* Two cache lines. The first has all that a free needs, but for the bits of slabs with more than 192 blocks. */
 struct slab {
     /* any thread reads; the owner, or the holder of the heaps lock for a heap without a thread, writes */
     _Atomic uintptr_t owner;
     uint64_t
         recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
+    size_t carved; /* blocks handed out at least once */
+    uint8_t cls;
+    uint8_t delta; /* slices back to the first one */
     /* owner only */
-    size_t carved;      /* blocks handed out at least once */
-    struct block *free; /* freed by the owner, newest first; NULL when none */
+    uint8_t state;
+    bool was_zero; /* uncarved memory is known to be zero */
     uint32_t
         room; /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
-    uint8_t cls;
-    uint8_t state;
-    uint8_t delta;      /* slices back to the first one */
-    bool was_zero;      /* uncarved memory is known to be zero */
-    slab_id next, prev; /* the partial or full queue of its bin */
+    struct block *free; /* freed by the owner, newest first; NULL when none */
+    uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
+    slab_id next, prev;                        /* the partial or full queue of its bin */
     /* any thread */
     _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
     uint32_t run_slices;          /* LARGE: slices of the run */
     _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
-    /* owner only */
-    VT_ALIGNED(VT_CACHE_LINE)
-    uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
-/* PARTIAL: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
+/* PARTIAL and MEDIUM: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
 
 struct bin {
-    slab_id
-        current; /* list[] holds blocks of this slab only; a medium block is taken from it directly */
+    slab_id current; /* list[] holds blocks of this slab only */
     slab_id
         partial; /* slabs with enough free blocks, oldest first: they gather more while they wait */
     slab_id partial_last;
     slab_id full;
     uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t n_shared;    /* blocks taken from the common heap so far */
-    uint32_t
-        is_zero; /* the blocks in list[], or the medium block just taken, were never used: zero but for the link */
+    uint32_t is_zero;     /* the blocks in list[] were never used: zero but for the link */
 };
 
-/* Blocks of one foreign slab on their way home. */
-struct ring {
-    slab_id slab;
+/* Free blocks of one class at hand, newest first; see shelf.h. */
+struct shelf {
+    struct block *top;
     uint32_t n;
-    struct block *head, *tail;
 };
-#define VT_RING_SETS 8
-#define VT_RING_WAYS 2
-#define VT_RING_MAX_BLOCKS 32
-#ifndef VT_RING_MAX_BYTES
-#define VT_RING_MAX_BYTES KiB(64)
+#ifndef VT_SHELF_SMALL_BYTES
+#define VT_SHELF_SMALL_BYTES KiB(4)
+#endif
+#ifndef VT_SHELF_MEDIUM_BYTES
+#define VT_SHELF_MEDIUM_BYTES KiB(64)
+#endif
+#define VT_SHELF_MIN 1
+#ifndef VT_SHELF_MAX
+#define VT_SHELF_MAX 32
+#endif
+#ifndef VT_SHELVES_BYTES
+#define VT_SHELVES_BYTES KiB(256) /* all shelves of a thread together */
 #endif
 
 #if VT_HARDEN > 1
@@ -143,9 +148,10 @@ struct heap {
     /* owner only: fast path */
     struct block *list[VT_N_SMALL]; /* ready blocks; never NULL: an empty list is vt__nil */
     /* owner only: slow path */
-    struct bin bin[VT_N_CLASSES];
-    struct ring ring[VT_RING_SETS * VT_RING_WAYS];
-    size_t ring_bytes;
+    struct bin bin[VT_N_SMALL];
+    struct shelf shelf[VT_N_CLASSES];
+    size_t shelf_bytes;  /* on all shelves */
+    uint32_t shelf_hand; /* the class to look at next when they hold too much together */
     uint32_t n_refills;
     bool is_first;    /* of the process */
     bool is_borrowed; /* its thread is ending: give it back after each use */
@@ -206,7 +212,6 @@ VT_INLINE slab_id vt__slice_of(const void *p) {
 }
 VT_INLINE struct slab *vt__slab(slab_id i) { return &vt__map.slabs[i]; }
 VT_INLINE slab_id vt__slab_id(const struct slab *s) { return (slab_id)(s - vt__map.slabs); }
-VT_INLINE struct slab *vt__slab_head(struct slab *s) { return s - s->delta; }
 VT_INLINE bool vt__is_in_window(const void *p) {
     return ((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT < vt_racy_read(vt__map.n_slices);
 }
@@ -271,25 +276,48 @@ VT_INLINE uint32_t vt__wake_after(const struct slab *s) {
 void vt__slab_attend(struct slab *s); /* room is used up */
 void vt__free_attend(void *p); /* the same for the slab of p, as the last thing a free does */
 bool vt__refill(struct heap *h, unsigned cls);
-void *vt__take_medium(struct heap *h, unsigned cls); /* one block; NULL: no memory */
 struct block *vt__take_one(struct heap *h,
                            unsigned cls); /* one block of any class, past the lists, by h's owner */
 struct block *vt__refill_freed(
     struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
+void vt__slab_put_chain(struct slab *s, struct block *head, struct block *tail,
+                        uint32_t n); /* marked already */
 void vt__slab_push_marked(struct slab *s,
                           struct block *b); /* the same for a block whose bit is set already */
 void vt__heap_drop_empty(struct heap *h);
-void vt__slab_change_owner(struct slab *s, struct heap *to);
+struct slab *vt__slab_new(uintptr_t owner, unsigned cls);   /* NULL: no memory */
+void vt__slab_release(struct slab *s);                      /* empty, and in no queue */
+struct block *vt__slab_take(struct slab *s, bool *is_zero); /* one block; NULL: it has none */
+bool vt__slab_is_out(const struct slab *s,
+                     size_t k); /* block k was handed out, and is not in `free`. Any thread */
+#ifdef VT_WITH_AUDIT
+bool vt__slab_is_valid(const struct slab *s);
+#endif
+void vt__slab_change_owner(struct slab *s, uintptr_t to);
 uint32_t vt__slab_n_out(
     const struct slab *s); /* blocks not in `free`: live, in a list, or on their way back */
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
 
+/* shelf.c */
+void vt__shelf_trim(struct heap *h, unsigned cls); /* it is too full */
+void vt__shelves_clear(struct heap *h);            /* all blocks go home */
+
+/* medium.c */
+void vt__medium_open(void);
+struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
+void vt__medium_give(unsigned cls, struct block *list); /* linked as on a shelf */
+#if VT_HARDEN > 1
+void vt__medium_mark(struct slab *s, struct block *b); /* freed, but not given back yet */
+#endif
+void vt__medium_fork_prepare(void);
+void vt__medium_fork_done(bool is_child);
+
 /* remote.c */
-void vt__remote_free(struct slab *head, struct block *b);
-void vt__remote_flush(struct heap *h);
+void vt__remote_send(unsigned cls,
+                     struct block *list); /* small blocks of other heaps, linked as on a shelf */
 uint64_t vt__remote_count(uint64_t remote_word);
 bool vt__remote_is_discarded(uint64_t remote_word);
 VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word);
@@ -328,7 +356,9 @@ void vt__leave(void);
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
 void *vt__malloc_slow(size_t n_bytes);
-VT_NOINLINE void vt__free_slow(void *p);
+VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
+VT_NOINLINE void vt__free_other(void *p,
+                                struct slab *s); /* in the window, but not of our own small slabs */
 
 VT_HIDDEN_END
 

@@ -95,7 +95,11 @@ void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
         return p;
     }
     if (n_slices > s->run_slices) {
-        if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_slices - s->run_slices))
+        size_t n_more = n_slices - s->run_slices;
+        size_t n_ahead = n_slices / 8; /* address space for the next steps, if it is free */
+        if (n_ahead > 0 && vt__slices_extend(vt__slab_id(s), s->run_slices, n_more + n_ahead))
+            n_slices += n_ahead;
+        else if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_more))
             return move(s, p, n_bytes);
         s->run_slices = (uint32_t)n_slices;
     }

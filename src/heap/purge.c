@@ -216,7 +216,7 @@ size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (!vt__enter()) return 0;
     if (vt__tls.real != NULL) {
-        vt__remote_flush(vt__tls.real);
+        vt__shelves_clear(vt__tls.real);
         vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real);
     }

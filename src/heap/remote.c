@@ -1,6 +1,6 @@
 /* remote.c - blocks freed by another thread than the one whose heap they come from.
  *
- * The freeing thread collects blocks of the same slab in a small private ring and sends them home in batches: one
+ * The freeing thread puts them on its shelf and uses them itself. What it has too much of it sends home, sorted by slab: one
  * compare-and-swap puts a batch on the slab's `remote` list, and the first batch since the owner last looked puts the
  * slab on the owner's `pending` stack. The owner's next refill collects slabs, not blocks.
  *
@@ -12,9 +12,10 @@
  * A slab may change owner (its thread ended, another adopted it) while it is on the old owner's stack: whoever collects
  * it forwards it to the new one. `queued` keeps a slab from being on two stacks.
  *
- * Climate: malloc.   Owns: rings, slab.remote, heap.pending.   Locks: none, but for heaps without a thread (thread.c).
+ * Climate: malloc.   Owns: slab.remote, heap.pending.   Locks: none, but for heaps without a thread (thread.c).
  */
 #include "heap/fast.h"
+#include "heap/shelf.h"
 #include "heap/impl.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
@@ -121,57 +122,51 @@ static void send(struct slab *s, struct block *head, struct block *tail, uint64_
     }
 }
 
-/* ---- the freeing side: rings ---- */
+/* ---- the freeing side ---- */
 
-static void ring_flush(struct heap *h, struct ring *r) {
-    if (r->n == 0) return;
-    struct slab *s = vt__slab(r->slab);
-    h->ring_bytes -= r->n * (size_t)vt__classes[s->cls].block_bytes;
-    struct ring batch = *r;
-    r->n = 0;
-    r->slab = 0;
-    send(s, batch.head, batch.tail, batch.n);
-}
+/* Blocks of one slab on their way home. */
+struct batch {
+    struct slab *slab;
+    struct block *head, *tail;
+    uint32_t n;
+};
+#define N_BATCHES 8
 
-void vt__remote_flush(struct heap *h) {
-    for (unsigned i = 0; i < VT_RING_SETS * VT_RING_WAYS; i++) ring_flush(h, &h->ring[i]);
-}
-
-/* The ring that holds blocks of slab i, or a free or freed-up one. */
-static struct ring *ring_for(struct heap *h, slab_id i) {
-    struct ring *set = &h->ring[i % VT_RING_SETS * VT_RING_WAYS];
-    if (set[0].slab == i) return &set[0];
-    if (set[1].slab == i) {
-        struct ring newest = set[1]; /* the first way is the most recently used one */
-        set[1] = set[0];
-        set[0] = newest;
-        return &set[0];
+static void add_to_batch(struct batch *t, struct slab *s, struct block *b) {
+    if (t->slab != s && t->slab != NULL) {
+        send(t->slab, t->head, t->tail, t->n);
+        t->slab = NULL;
     }
-    ring_flush(h, &set[1]);
-    set[1] = set[0];
-    set[0] = (struct ring){.slab = i};
-    return &set[0];
+    if (t->slab == NULL) *t = (struct batch){s, NULL, b, 0};
+    b->link = link_encode(t->head, b);
+    t->head = b;
+    t->n++;
 }
 
-void vt__remote_free(struct slab *s, struct block *b) {
-    struct heap *h = vt__tls.real;
-    if (h == NULL) { /* the thread is ending */
-        send(s, b, b, 1);
-        return;
+/* It is, unless a block was freed twice and its slab released meanwhile. */
+static bool is_of_a_heap(const struct slab *s) {
+    return atomic_load_explicit(&s->owner, memory_order_relaxed) > VT_OWNER_MEDIUM;
+}
+
+void vt__remote_send(unsigned cls, struct block *list) {
+    struct batch batch[N_BATCHES];
+    for (unsigned i = 0; i < N_BATCHES; i++) batch[i].slab = NULL;
+    while (list != NULL) {
+        struct block *b = list;
+        slab_id i = vt__slice_of(b);
+        list = shelf_next(b, cls);
+        b->mark = 0;
+        if (VT_HARDEN > 0 && !is_of_a_heap(vt__slab(i))) vt__double_free(b, vt__slab(i));
+        add_to_batch(&batch[i % N_BATCHES], vt__slab(i), b);
     }
-    struct ring *r = ring_for(h, vt__slab_id(s));
-    b->link = link_encode(r->n == 0 ? NULL : r->head, b);
-    r->head = b;
-    if (r->n == 0) r->tail = b;
-    r->n++;
-    h->ring_bytes += vt__classes[s->cls].block_bytes;
-    if (r->n >= VT_RING_MAX_BLOCKS) ring_flush(h, r);
-    if (h->ring_bytes > VT_RING_MAX_BYTES) vt__remote_flush(h);
+    for (unsigned i = 0; i < N_BATCHES; i++)
+        if (batch[i].slab != NULL) send(batch[i].slab, batch[i].head, batch[i].tail, batch[i].n);
 }
 
 /* ---- the owner's side ---- */
 
-/* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
+/* Blocks others freed join the slab's own free list as they are, each checked as a local free would be: only the last link
+ * is written, the lines the others wrote are only read. A slab that is empty
  * by then is released, so s may be gone when this returns. */
 static void absorb(struct slab *s, uint64_t remote) {
     uint64_t n = count_of(remote);
@@ -181,13 +176,14 @@ static void absorb(struct slab *s, uint64_t remote) {
         return;
     }
     if (VT_HARDEN > 0 && n > vt__slab_n_out(s)) vt__double_free(b, s); /* more than were out */
-    while (n-- > 0) {
-        struct block *next = n > 0 ? link_next(b, s->cls) : NULL;
-        if (VT_HARDEN > 0 && n > 0 && next == NULL)
-            vt__double_free(b, s); /* the list is cut where one stands twice */
-        vt__slab_give_back(s, b);  /* the last one may release s */
-        b = next;
+    struct block *head = b, *tail = b;
+    for (uint64_t left = n; left > 0; left--) {
+        if (b == NULL) vt__double_free(tail, s); /* the list is cut where one stands twice */
+        if (VT_HARDEN > 0 && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
+        tail = b;
+        if (left > 1) b = link_next(b, s->cls);
     }
+    vt__slab_put_chain(s, head, tail, (uint32_t)n); /* may release s */
 }
 
 /* The whole list, unless it is being discarded right now: then it stays. */

@@ -13,7 +13,7 @@ void *vt__secure_handed_out(struct block *b) {
     struct slab *s = vt__slab(vt__slice_of(b));
     if (atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)
         return b; /* the common heap's */
-    size_t k = ((uintptr_t)b & (VT_SLICE - 1)) * s->recip >> 32;
+    size_t k = number_in_slab(b, s);
     s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
     return b;
 }
@@ -34,7 +34,12 @@ static void let_go(struct heap *h) {
     q->first++;
     q->n_bytes -= n_bytes;
     if (n_bytes <= ZERO_MAX_BYTES && !is_clear(b, n_bytes)) vt__bad_link(b, s->cls);
-    vt__slab_push_marked(s, b);
+    if (s->cls < VT_N_SMALL) {
+        vt__slab_push_marked(s, b);
+        return;
+    }
+    b->link = link_encode(NULL, b);
+    vt__medium_give(s->cls, b);
 }
 
 static bool is_full(const struct quarantine *q, size_t n_more_bytes) {

@@ -21,7 +21,7 @@ static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__
 
 #ifdef VT_WITH_AUDIT
 /* The counters against the lists, block by block. */
-static bool slab_is_valid(const struct slab *s) {
+bool vt__slab_is_valid(const struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
     uintptr_t base = vt__slice_address(vt__slab_id(s));
     uint32_t n_free = 0;
@@ -80,15 +80,14 @@ void vt__queue_remove(struct heap *h, struct slab *s) {
 
 /* ---- slabs come and go ---- */
 
-void vt__slab_change_owner(struct slab *s, struct heap *to) {
-    uintptr_t owner = (uintptr_t)to;
+void vt__slab_change_owner(struct slab *s, uintptr_t owner) {
     for (unsigned i = 1; i < class_of_slab(s)->n_slices; i++)
         atomic_store_explicit(&s[i].owner, owner | VT_OWNER_INNER, memory_order_relaxed);
     /* release: a thread that reads this owner and notifies it must find the slab as we left it */
     atomic_store_explicit(&s->owner, owner, memory_order_release);
 }
 
-static struct slab *slab_new(struct heap *h, unsigned cls) {
+struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     const struct vt_class *k = &vt__classes[cls];
     slab_id first;
     bool is_zero;
@@ -102,20 +101,17 @@ static struct slab *slab_new(struct heap *h, unsigned cls) {
     s->delta = 0;
     s->was_zero = is_zero;
     for (unsigned i = 1; i < k->n_slices; i++) s[i].delta = (uint8_t)i;
-    vt__slab_change_owner(s, h);
+    vt__slab_change_owner(s, owner);
     return s;
 }
 
 /* No block of s counts as free any more. */
 static void clear_free_bits(struct slab *s) {
-    typedef uint64_t pair __attribute__((vector_size(16)));
-    pair *bits = (pair *)s->is_free;
-    if (VT_HARDEN == 0) return;
-    bits[0] = bits[1] = bits[2] = bits[3] = (pair){0, 0};
+    if (VT_HARDEN > 0) __builtin_memset(s->is_free, 0, sizeof(s->is_free));
 }
 
 /* An empty slab that is in no queue: its slices go back. Free slices have no owner and no free bits. */
-static void slab_release(struct slab *s) {
+void vt__slab_release(struct slab *s) {
     unsigned n_slices = class_of_slab(s)->n_slices;
     VT_ASSERT(s->room == 0);
     /* all blocks are in `free`, so whatever comes back from others was freed twice */
@@ -131,12 +127,6 @@ static void slab_release(struct slab *s) {
 }
 
 /* ---- blocks ---- */
-
-/* b starts a block of s. Exact for every class: the rounding up of recip adds up to less than one. */
-static size_t number_of(const struct slab *s, const struct block *b) {
-    uint64_t offset = (uintptr_t)b - vt__slice_address(vt__slab_id(s));
-    return offset * s->recip >> 32;
-}
 
 /* All blocks the owner freed, as a list; they count as out again. */
 static struct block *take_freed(struct slab *s) {
@@ -169,7 +159,7 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
         at->link = link_encode(b, at);
         b = at;
     }
-    s->carved += n;
+    __atomic_store_n(&s->carved, s->carved + n, __ATOMIC_RELAXED); /* see check_block */
     s->room += n;
     return b;
 }
@@ -236,7 +226,7 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
         vt__queue_remove(h, s);
     } else {
         if (!is_pooled(h) && vt__adopt(h, cls)) return vt__slab(bin->current);
-        s = slab_new(h, cls);
+        s = vt__slab_new((uintptr_t)h, cls);
         if (s == NULL) return NULL;
     }
     vt__make_current(h, s);
@@ -267,11 +257,11 @@ bool vt__refill(struct heap *h, unsigned cls) {
         vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     while (s != NULL) {
-        VT_AUDIT(slab_is_valid(s));
+        VT_AUDIT(vt__slab_is_valid(s));
         struct block *list = fill_from(h, s);
         if (list != NULL) {
             h->list[cls] = list;
-            VT_AUDIT(slab_is_valid(s));
+            VT_AUDIT(vt__slab_is_valid(s));
             return true;
         }
         s = next_slab(h, cls);
@@ -287,53 +277,47 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls) {
     return fill_from(h, s);
 }
 
-/* ---- medium blocks ---- */
+/* ---- single blocks ---- */
 
 static void clear_free_bit(struct slab *s, const struct block *b) {
-    size_t k = number_of(s, b);
+    size_t k = number_in_slab(b, s);
     s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
 }
 
-/* Medium blocks are few and large: the block freed last is handed out next, straight from its slab, so that as little
- * memory as possible is touched. */
-VT_INLINE struct block *pop_freed(struct slab *s) {
+/* The block freed last, so that as little memory as possible is touched; else a fresh one. */
+struct block *vt__slab_take(struct slab *s, bool *is_zero) {
     struct block *b = s->free;
-    if (b == NULL) return NULL;
-    s->free = link_next(b, s->cls);
-    s->room++;
+    *is_zero = false;
+    if (b != NULL) {
+        s->free = link_next(b, s->cls);
+        s->room++;
+    } else {
+        if (s->carved == class_of_slab(s)->capacity) return NULL;
+        *is_zero = s->was_zero;
+        b = carve(s, 1, NULL);
+    }
     clear_free_bit(s, b);
     return b;
 }
 
-VT_NOINLINE struct block *vt__take_one(struct heap *h, unsigned cls) {
+struct block *vt__take_one(struct heap *h, unsigned cls) {
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, is_pooled(h));
     struct bin *bin = &h->bin[cls];
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     for (; s != NULL; s = next_slab(h, cls)) {
-        VT_AUDIT(slab_is_valid(s));
-        bin->is_zero = false;
-        struct block *b = pop_freed(s);
+        bool is_zero;
+        VT_AUDIT(vt__slab_is_valid(s));
+        struct block *b = vt__slab_take(s, &is_zero);
         if (b != NULL) return b;
-        if (s->carved == class_of_slab(s)->capacity) continue;
-        bin->is_zero = s->was_zero;
-        struct block *fresh = carve(s, 1, NULL);
-        clear_free_bit(s, fresh); /* handed out at once */
-        return fresh;
     }
     return NULL;
 }
 
-void *vt__take_medium(struct heap *h, unsigned cls) {
-    struct bin *bin = &h->bin[cls];
-    struct block *b =
-        pop_freed(vt__slab(bin->current)); /* slab 0 stands for none and has no blocks */
-    if (vt_unlikely(b == NULL)) {
-        if (bin->current == 0 && wants_shared(h, bin)) b = vt__take_shared(cls);
-        return b != NULL ? b : vt__take_one(h, cls);
-    }
-    bin->is_zero = false;
-    return b;
+/* The owner may be changing other bits of the word, but the bit of a block that we hold stands still, and it was carved
+ * before we could hold it. */
+VT_READS_RACILY bool vt__slab_is_out(const struct slab *s, size_t k) {
+    return k < s->carved && (s->is_free[k / 32] >> (k % 32) & 1) == 0;
 }
 
 /* ---- frees that need attention ---- */
@@ -342,22 +326,41 @@ static struct heap *owner_of(const struct slab *s) {
     return (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
 }
 
-void vt__slab_attend(struct slab *s) {
+static void wake(struct slab *s) {
     struct heap *h = owner_of(s);
-    if (s->state == SLAB_FULL) {
-        vt__queue_remove(h, s);
-        s->room = (uint32_t)s->carved - vt__wake_after(s);
-        partial_append(h, s);
-    }
-    VT_AUDIT(slab_is_valid(s));
-    if (s->room > 0) return;
     vt__queue_remove(h, s);
-    slab_release(s);
+    s->room = (uint32_t)s->carved - vt__wake_after(s);
+    partial_append(h, s);
+}
+
+static void release_queued(struct slab *s) {
+    vt__queue_remove(owner_of(s), s);
+    vt__slab_release(s);
+}
+
+void vt__slab_attend(struct slab *s) {
+    if (s->state == SLAB_FULL) wake(s);
+    VT_AUDIT(vt__slab_is_valid(s));
+    if (s->room == 0) release_queued(s);
+}
+
+void vt__slab_put_chain(struct slab *s, struct block *head, struct block *tail, uint32_t n) {
+    tail->link = link_encode(s->free, tail);
+    s->free = head;
+    if (n < s->room) {
+        s->room -= n;
+        return;
+    }
+    n -= s->room;
+    s->room = 0;
+    if (s->state == SLAB_FULL) wake(s);
+    s->room -= n;
+    if (s->room == 0) release_queued(s);
 }
 
 void vt__slab_give_back(struct slab *s, struct block *b) {
 #if VT_HARDEN > 0
-    if (mark_free(s, number_of(s, b))) vt__double_free(b, s);
+    if (mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
 #endif
     vt__slab_push_marked(s, b);
 }
@@ -385,7 +388,7 @@ void vt__slab_start_over(struct slab *s) {
     }
     vt__queue_remove(h, s);
     s->room = 0;
-    slab_release(s);
+    vt__slab_release(s);
 }
 
 /* Ready blocks go back to their slab. */
@@ -406,12 +409,12 @@ static void forget_list(struct heap *h, unsigned cls) {
 
 void vt__heap_drop_empty(struct heap *h) {
     vt__remote_collect(h, /* has_heaps_lock */ false);
-    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
-        if (c < VT_N_SMALL) forget_list(h, c);
+    for (unsigned c = 0; c < VT_N_SMALL; c++) {
+        forget_list(h, c);
         if (h->bin[c].current == 0) continue;
         struct slab *s = unmake_current(h, c);
         if (s->room == 0)
-            slab_release(s);
+            vt__slab_release(s);
         else
             partial_append(h,
                            s); /* its uncarved rest or freed blocks are found again by a refill */
@@ -422,13 +425,13 @@ void vt__heap_drop_empty(struct heap *h) {
 void vt__heap_audit(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL) return;
-    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+    for (unsigned c = 0; c < VT_N_SMALL; c++) {
         const struct bin *bin = &h->bin[c];
-        if (bin->current != 0) VT_ASSERT(slab_is_valid(vt__slab(bin->current)));
+        if (bin->current != 0) VT_ASSERT(vt__slab_is_valid(vt__slab(bin->current)));
         for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next)
-            VT_ASSERT(slab_is_valid(vt__slab(i)));
+            VT_ASSERT(vt__slab_is_valid(vt__slab(i)));
         for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next)
-            VT_ASSERT(slab_is_valid(vt__slab(i)));
+            VT_ASSERT(vt__slab_is_valid(vt__slab(i)));
     }
 }
 #endif

@@ -29,10 +29,8 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         if (h->bin[c].current != 0)
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
-    for (unsigned i = 0; i < vt_countof(h->ring); i++) { /* on their way to another heap */
-        slab_id s = h->ring[i].slab;
-        if (s != 0) classes[vt__slab(s)->cls].n_cached += vt_min(h->ring[i].n, VT_RING_MAX_BLOCKS);
-    }
+    for (unsigned c = 0; c < VT_N_CLASSES; c++)
+        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX);
 }
 
 static void add_cached(struct vt_class_stats *classes) {

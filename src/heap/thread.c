@@ -94,7 +94,7 @@ struct heap *vt__heap_attach(void) {
 void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL || !vt__enter()) return;
-    vt__remote_flush(h);
+    vt__shelves_clear(h);
     vt__secure_flush(h);
     vt__heap_drop_empty(h);
     vt__tls.heap = NO_HEAP;
@@ -141,7 +141,7 @@ bool vt__adopt(struct heap *h, unsigned cls) {
         if (from->bin[cls].partial == 0) continue;
         s = vt__slab(from->bin[cls].partial);
         vt__queue_remove(from, s);
-        vt__slab_change_owner(s, h);
+        vt__slab_change_owner(s, (uintptr_t)h);
         vt__make_current(h, s);
         break;
     }
@@ -152,6 +152,7 @@ bool vt__adopt(struct heap *h, unsigned cls) {
 /* May be called again after a failure: each step that succeeded stays as it is. */
 int vt__heap_start(void) {
     vt__classes_init();
+    vt__medium_open();
     int err = vt__window.n_bytes == 0 ? vt__window_open() : 0;
     return err != 0 ? err : vt__chunks_open();
 }
@@ -173,6 +174,7 @@ void vt__heap_fork_prepare(void) {
     if (vt__tls.is_busy && fork_depth == 0) return;
     if (fork_depth++ > 0) return;
     vt_lock(&vt__heaps_lock);
+    vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
     vt__lock_has_all = true; /* handlers registered before ours run after it, and may malloc */
@@ -186,6 +188,7 @@ void vt__heap_fork_done(bool is_child) {
     vt__lock_has_all = false;
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
+    vt__medium_fork_done(is_child);
     if (is_child)
         vt_lock_reset(&vt__heaps_lock);
     else

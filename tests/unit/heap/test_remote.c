@@ -51,12 +51,12 @@ TEST(remote, every_block_is_counted_once) {
 
 static void *free_some_and_attach(void *blocks) {
     struct blocks *b = blocks;
-    vt__free(vt__malloc(3000)); /* a heap of our own, so that frees are batched */
+    vt__free(vt__malloc(30)); /* a heap of our own, so that frees are batched */
     for (size_t i = 0; i < b->n; i++) vt__free(b->at[i]);
-    return (void *)(uintptr_t)vt__tls.real->ring_bytes;
+    return (void *)(uintptr_t)vt__tls.real->shelf_bytes;
 }
 
-static size_t ring_bytes_after(size_t n, size_t n_bytes) {
+static size_t shelf_bytes_after(size_t n, size_t n_bytes) {
     struct blocks b = take_blocks(n, n_bytes);
     pthread_t id;
     void *left;
@@ -65,23 +65,23 @@ static size_t ring_bytes_after(size_t n, size_t n_bytes) {
     return (size_t)(uintptr_t)left;
 }
 
-TEST(remote, a_freeing_thread_holds_back_no_more_than_its_rings_allow) {
+TEST(remote, a_freeing_thread_holds_back_no_more_than_its_shelves_may) {
     static const size_t rows[] = {16, 512, 4096, 30000, 65536};
     start_empty();
     for (size_t i = 0; i < vt_countof(rows); i++)
         for (size_t n = 1; n < 200; n += 13)
-            assert_true(ring_bytes_after(n, rows[i]) <= VT_RING_MAX_BYTES);
-    assert_int_equal(ring_bytes_after(5, 64),
+            assert_true(shelf_bytes_after(n, rows[i]) <= VT_SHELVES_BYTES);
+    assert_int_equal(shelf_bytes_after(5, 64),
                      5 * 64); /* and a few blocks do wait: that is the point */
 }
 
 TEST(remote, a_thread_that_ends_sends_home_what_it_held_back) {
     start_empty();
-    ring_bytes_after(1, 64); /* the heap that threads share has its slabs from now on */
+    shelf_bytes_after(1, 64); /* the heap that threads share has its slabs from now on */
     vt__heap_release_all();
     size_t before = n_used_slices();
     for (size_t n = 1; n < 40; n += 7) {
-        ring_bytes_after(n, 64);
+        shelf_bytes_after(n, 64);
         vt__heap_release_all();
         assert_int_equal(n_used_slices(), before);
     }
@@ -107,7 +107,7 @@ TEST(remote, blocks_of_a_thread_that_ended_are_freed_and_their_slabs_given_back)
         unit_in_thread(allocate_and_end, &b);
         assert_true(n_used_slices() > before);
         free_blocks(b);
-        vt__heap_release_all(); /* empties our rings; there is nobody else to do it */
+        vt__heap_release_all(); /* empties our shelves; there is nobody else to do it */
     }
     assert_int_equal(n_used_slices(), before);
 }
@@ -167,21 +167,21 @@ static void *free_odd(void *blocks) {
 
 TEST(remote, slabs_that_come_back_whole_to_a_sleeping_owner_lose_their_pages_at_once) {
     start_empty();
-    size_t n = 40u * class_row(8192)->capacity;
-    struct blocks b = take_blocks(n, 8192);
-    for (size_t i = 0; i < n; i++) memset(b.at[i], 0x77, 8192);
+    size_t n = 40u * class_row(1024)->capacity;
+    struct blocks b = take_blocks(n, 1024);
+    for (size_t i = 0; i < n; i++) memset(b.at[i], 0x77, 1024);
     unit_in_thread(free_even, &b);
     unit_in_thread(free_odd, &b); /* and we never look */
     size_t n_gone = 0;
-    for (size_t i = 0; i < n; i += class_row(8192)->capacity)
+    for (size_t i = 0; i < n; i += class_row(1024)->capacity)
         n_gone += resident_of(slab_of(b.at[i])) == 0;
     assert_true_msg(n_gone >= 20, "expected most of 40 slabs gone, seen %zu", n_gone);
     assert_int_equal(stats_now().allocated, 0);
 
     for (size_t i = 0; i < n; i++) { /* awake: all of it is there again, and zero for who asks */
-        b.at[i] = vt__calloc(1, 8192);
-        check_zero(b.at[i], 8192);
-        memset(b.at[i], 0x77, 8192);
+        b.at[i] = vt__calloc(1, 1024);
+        check_zero(b.at[i], 1024);
+        memset(b.at[i], 0x77, 1024);
     }
     vt__heap_audit();
     free_blocks(b);
@@ -189,13 +189,13 @@ TEST(remote, slabs_that_come_back_whole_to_a_sleeping_owner_lose_their_pages_at_
 
 static void complete_by_a_double_free(void *blocks) {
     struct blocks *b = blocks;
-    size_t capacity = class_row(8192)->capacity;
-    struct blocks all_but_one_slab = {b->at + capacity, b->n - capacity, 8192};
+    size_t capacity = class_row(1024)->capacity;
+    struct blocks all_but_one_slab = {b->at + capacity, b->n - capacity, 1024};
     unit_in_thread(free_even, &all_but_one_slab);
     unit_in_thread(free_odd, &all_but_one_slab);
     /* of the last slab one block stays in use, and another is freed twice */
-    struct blocks first = {b->at, capacity / 2, 8192};
-    struct blocks rest = {b->at + capacity / 2, capacity - capacity / 2, 8192};
+    struct blocks first = {b->at, capacity / 2, 1024};
+    struct blocks rest = {b->at + capacity / 2, capacity - capacity / 2, 1024};
     rest.at[rest.n - 1] = rest.at[0];
     unit_in_thread(free_even, &first);
     unit_in_thread(free_odd, &first);
@@ -205,7 +205,7 @@ static void complete_by_a_double_free(void *blocks) {
 
 TEST(remote, a_double_free_does_not_make_a_slab_whole) {
     start_empty();
-    struct blocks b = take_blocks(40u * class_row(8192)->capacity, 8192);
+    struct blocks b = take_blocks(40u * class_row(1024)->capacity, 1024);
     unit_dies_saying(complete_by_a_double_free, &b, "double free of");
 }
 

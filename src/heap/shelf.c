@@ -1,0 +1,43 @@
+/* shelf.c - what a thread has too much of on its shelves goes home. Climate: malloc.   Owns: heap.shelf.   Locks: none here. */
+#include "heap/shelf.h"
+
+#define EMPTY_AFTER (8 * VT_N_CLASSES) /* halved eight times, no shelf has anything */
+
+static void send_home(unsigned cls, struct block *list) {
+    if (cls < VT_N_SMALL)
+        vt__remote_send(cls, list);
+    else
+        vt__medium_give(cls, list);
+}
+
+/* All but the newest n_kept blocks of a class. A signal handler that interrupted a push or pop may have left the count off by
+ * one: the list decides. */
+static void trim(struct heap *h, unsigned cls, uint32_t n_kept) {
+    struct shelf *f = &h->shelf[cls];
+    struct block *list = f->top;
+    if (f->n <= n_kept) return;
+    h->shelf_bytes -= (f->n - n_kept) * (size_t)vt__classes[cls].block_bytes;
+    f->n = n_kept;
+    if (n_kept == 0) {
+        f->top = NULL;
+    } else if (list != NULL) {
+        struct block *last = list, *next;
+        while (--n_kept > 0 && (next = shelf_next(last, cls)) != NULL) last = next;
+        list = shelf_next(last, cls);
+        last->link = link_encode(NULL, last);
+    }
+    send_home(cls, list);
+}
+
+void vt__shelf_trim(struct heap *h, unsigned cls) {
+    if (h->shelf[cls].n > vt__classes[cls].shelf_max) trim(h, cls, vt__classes[cls].shelf_max / 2u);
+    for (unsigned i = 0; h->shelf_bytes > VT_SHELVES_BYTES; i++) {
+        unsigned c = h->shelf_hand++ % VT_N_CLASSES;
+        trim(h, c, h->shelf[c].n / 2);
+        if (i == EMPTY_AFTER) h->shelf_bytes = 0; /* off, for the reason above: nothing is left */
+    }
+}
+
+void vt__shelves_clear(struct heap *h) {
+    for (unsigned c = 0; c < VT_N_CLASSES && h->shelf_bytes > 0; c++) trim(h, c, 0);
+}

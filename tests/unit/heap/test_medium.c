@@ -1,0 +1,136 @@
+/* test_medium.c - blocks of 1 to 64 KiB: slabs that all threads share. */
+#include "look.h"
+
+#include "heap/medium.c"
+
+static void start_empty(void) {
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+}
+
+TEST(medium, a_slab_is_used_up_before_another_one_is_taken) {
+    start_empty();
+    for (unsigned c = VT_N_SMALL; c < VT_N_CLASSES; c++) {
+        const struct vt_class *k = &vt__classes[c];
+        size_t before = n_used_slices();
+        struct blocks b = take_blocks(k->capacity, k->block_bytes);
+        assert_int_equal(n_used_slices(), before + k->n_slices);
+        assert_int_equal(medium_of(c)->first, 0); /* used up: in no queue */
+        free_blocks(b);
+        vt__heap_release_all();
+        assert_int_equal(n_used_slices(), before);
+    }
+}
+
+/* ---- many threads ---- */
+
+static pthread_barrier_t all_hold, all_seen;
+
+static void *hold_one_of_each(void *unused) {
+    void *at[N_MEDIUM];
+    for (unsigned i = 0; i < N_MEDIUM; i++) at[i] = vt__malloc(vt__class_bytes(VT_N_SMALL + i));
+    pthread_barrier_wait(&all_hold);
+    pthread_barrier_wait(&all_seen);
+    for (unsigned i = 0; i < N_MEDIUM; i++) vt__free(at[i]);
+    return unused;
+}
+
+TEST(medium, threads_share_slabs) {
+    enum { N = 8 };
+    pthread_t id[N];
+    start_empty();
+    size_t before = n_used_slices(), least = 0;
+    for (unsigned c = VT_N_SMALL; c < VT_N_CLASSES; c++)
+        least += vt_div_up(N, vt__classes[c].capacity) * vt__classes[c].n_slices;
+    pthread_barrier_init(&all_hold, NULL, N + 1);
+    pthread_barrier_init(&all_seen, NULL, N + 1);
+    for (int i = 0; i < N; i++) pthread_create(&id[i], NULL, hold_one_of_each, NULL);
+    pthread_barrier_wait(&all_hold);
+    assert_int_equal(n_used_slices() - before, least); /* as one thread would need */
+    pthread_barrier_wait(&all_seen);
+    for (int i = 0; i < N; i++) pthread_join(id[i], NULL);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+#define N_SLOTS 64
+static _Atomic(void *) slots[N_SLOTS];
+
+static void *swap_blocks(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    for (int i = 0; i < 20000; i++) {
+        size_t n_bytes = 1025 + unit_random(&rng) % (i % 8 == 0 ? 64000 : 4000);
+        void *p = fill(vt__malloc(n_bytes), 40);
+        void *old = atomic_exchange(&slots[unit_random(&rng) % N_SLOTS], p);
+        if (old != NULL) check_filled(old, old, 40);
+        vt__free(old);
+    }
+    return NULL;
+}
+
+TEST(medium, threads_that_free_each_others_blocks_lose_nothing) {
+    pthread_t id[3];
+    start_empty();
+    size_t before = n_used_slices();
+    for (uintptr_t i = 0; i < 3; i++) pthread_create(&id[i], NULL, swap_blocks, (void *)(i + 1));
+    for (int i = 0; i < 3; i++) pthread_join(id[i], NULL);
+    for (int i = 0; i < N_SLOTS; i++) vt__free(atomic_load(&slots[i]));
+    assert_int_equal(stats_now().allocated, 0);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+/* ---- mistakes ---- */
+
+static void *free_one(void *p) {
+    vt__free(p);
+    return NULL;
+}
+
+static void twice_here(void *p) {
+    vt__free(p);
+    vt__free(p);
+}
+
+static void twice_elsewhere(void *p) {
+    unit_in_thread(free_one, p); /* which sends it home when it ends */
+    unit_in_thread(free_one, p);
+}
+
+static void here_and_elsewhere(void *p) {
+    vt__free(p); /* on our shelf */
+    unit_in_thread(free_one, p);
+}
+
+TEST(medium, a_second_free_is_found_whoever_frees_and_wherever_the_block_is) {
+    static const size_t rows[] = {1100, 9000, 30000};
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        struct blocks b = take_blocks(4, rows[i]);
+        unit_dies_saying(twice_here, b.at[0], "double free of");
+        unit_dies_saying(twice_elsewhere, b.at[1], "double free of");
+        unit_dies_saying(here_and_elsewhere, b.at[2], "double free of");
+    }
+}
+
+static void free_never_handed_out(void *p) { vt__free((char *)p + class_row(2048)->block_bytes); }
+
+TEST(medium, a_block_that_was_never_handed_out_cannot_be_freed) {
+    start_empty();
+    unit_dies_saying(free_never_handed_out, vt__malloc(2048), "double free of");
+}
+
+/* What a slab leaves behind in memory is no sign of a double free in its next use. */
+TEST(medium, memory_of_a_released_slab_bears_no_marks) {
+    start_empty();
+    struct blocks before = take_blocks(300, 2048);
+    for (size_t i = 0; i < before.n; i++) memset(before.at[i], 0, 2048);
+    free_blocks(before);
+    vt__shelves_clear(vt__tls.real);
+    static void *small[20000]; /* over the same slices; nothing is written into them */
+    for (size_t i = 0; i < vt_countof(small); i++) small[i] = vt__malloc(32);
+    for (size_t i = 0; i < vt_countof(small); i += 100) unit_in_thread(free_one, small[i]);
+    for (size_t i = 0; i < vt_countof(small); i++)
+        if (i % 100 != 0) vt__free(small[i]);
+}
+
+UNIT_MAIN()
