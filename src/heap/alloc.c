@@ -302,10 +302,24 @@ static size_t usable_of(const struct slab *s) {
     return is_large(s) ? vt__large_usable(s) : vt__classes[s->cls].block_bytes;
 }
 
-size_t vt__usable_size(const void *p) {
+VT_NOINLINE static size_t usable_size_slow(const void *p) {
     if (p == NULL) return 0;
     const struct slab *s = head_of(p);
     return s != NULL ? usable_of(s) : vt__life_foreign_usable_size(p);
+}
+
+/* Some programs (redis) ask this as often as they call malloc. A freed block that is not noticed here is noticed by what
+ * follows. */
+size_t vt__usable_size(const void *p) {
+    uintptr_t offset = (uintptr_t)p - vt__map.base;
+    size_t slice = offset >> VT_SLICE_SHIFT;
+    if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) return usable_size_slow(p);
+    const struct slab *s = &vt__map.slabs[slice];
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+    if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 ||
+                    block_number(offset & (VT_SLICE - 1), s) >= vt_racy_read(s->carved)))
+        return usable_size_slow(p);
+    return vt__classes[s->cls].block_bytes;
 }
 
 void vt__free_sized(void *p, size_t n_bytes) {
