@@ -28,6 +28,8 @@ target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 lib
 # A program that calls malloc only through libc (strdup), or whose calls a link-time optimizer makes late, would else
 # find libc's malloc: the linker has gone past our archive by then.
 target_link_options(vitrine_static INTERFACE LINKER:-u,malloc)
+# gcc leaves the index of the unwinding tables out of static programs; without it stacks have one frame.
+target_link_options(vitrine_static INTERFACE LINKER:--eh-frame-hdr)
 set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)
 set_target_properties(vitrine_static PROPERTIES EXPORT_NAME static)
 # Inside this tree they have the names that users of the installed package know.

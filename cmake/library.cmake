@@ -6,16 +6,31 @@
 #   vitrine_fast     libvitrine-fast.so     level 0: for measuring, not installed
 #   vitrine_audit    libvitrine-audit.so    level 1 with every structure checked, and system calls that can be made to fail
 
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(VT_ARCH aarch64)
+else()
+    set(VT_ARCH x86_64)
+endif()
+
 set(VT_SOURCES
     src/base/lock.c src/base/text.c
-    src/os/memory.c src/os/arena.c src/os/process.c
+    src/os/memory.c src/os/arena.c src/os/region.c src/os/process.c src/os/file.c
     src/conf/options.c
+    src/stack/modules.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
+    src/stack/unwind.c src/stack/depot.c
     src/heap/class.c src/heap/window.c src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/slab.c src/heap/remote.c
-    src/heap/shelf.c src/heap/medium.c
+    src/heap/shelf.c src/heap/medium.c src/heap/draw.c
     src/heap/thread.c src/heap/large.c src/heap/alloc.c src/heap/check.c src/heap/stats.c
-    src/dump/emit.c src/dump/stats.c
+    src/probe/table.c src/probe/chance.c src/probe/sample.c src/probe/sample_sites.c src/probe/growth.c src/probe/labels.c
+    src/probe/exact.c
+    src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
+    src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c
+    src/life/heap_dump.c
     src/dialect/vitrine.c)
+# Where our own code is depends on how it is linked.
+set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
+set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.
 set(VT_OVERRIDE_SOURCES src/dialect/libc.c src/dialect/cxx.c src/dialect/cxx_catch.S)
 
@@ -33,7 +48,7 @@ function(vt_flags target)
 endfunction()
 
 function(vt_shared target output)
-    add_library(${target} SHARED ${VT_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S)
+    add_library(${target} SHARED ${VT_SHARED_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S)
     vt_flags(${target} ${ARGN})
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
@@ -48,8 +63,10 @@ vt_shared(vitrine_fast vitrine-fast VT_HARDEN=0)
 vt_shared(vitrine_audit vitrine-audit VT_WITH_AUDIT)
 target_sources(vitrine_audit PRIVATE src/os/fail.c)
 
-add_library(vitrine_static STATIC ${VT_SOURCES} ${VT_OVERRIDE_SOURCES})
+add_library(vitrine_static STATIC ${VT_STATIC_SOURCES} ${VT_OVERRIDE_SOURCES})
 vt_flags(vitrine_static)
+add_custom_command(TARGET vitrine_static POST_BUILD COMMAND ${CMAKE_COMMAND} -DARCHIVE=$<TARGET_FILE:vitrine_static>
+    -DOBJDUMP=${CMAKE_OBJDUMP} -DOBJCOPY=${CMAKE_OBJCOPY} -P ${CMAKE_SOURCE_DIR}/cmake/own_section.cmake)
 set_target_properties(vitrine_static PROPERTIES OUTPUT_NAME vitrine)
 
 target_include_directories(vitrine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

@@ -55,6 +55,64 @@ struct vt_stats {
  * of the structure. */
 int vt_stats_get(struct vt_stats *stats);
 
+/* ---- heap profiles ----
+ *
+ * The heap is always sampled: one allocation for every 512 KiB on average is remembered with its stack until it is freed.
+ * Change the rate with VITRINE=sample=BYTES or vt_heap_set_rate; 0 is off. What a profile says are estimates, unbiased. */
+
+enum vt_heap_format {
+    VT_PROFILE_PROTO,   /* profile.proto, for pprof and most other tools; not compressed */
+    VT_GPERFTOOLS_HEAP, /* what gperftools writes, for its pprof */
+    VT_JEMALLOC_HEAP,   /* what jemalloc writes, for jeprof */
+    VT_COLLAPSED        /* a line per stack, for flame graphs; bytes in use */
+};
+
+/* Write profiles to PREFIX.0001.heap, PREFIX.0002.heap and so on: at exit, when vt_heap_dump is called, and when the options
+ * heap_interval, heap_growth, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
+ * format is that of the option heap_format. Returns 0, or a negative errno. */
+int vt_heap_start(const char *prefix);
+
+/* Write one now: with a '/' in it, `path` is the file's name; else it is the next of vt_heap_start's (NULL, or a word on why).
+ * The file is complete or absent. Returns 0 or a negative errno, and says what went wrong on stderr; -ENOENT when there is
+ * no prefix. */
+int vt_heap_dump(const char *path);
+
+/* Write no more of them. */
+void vt_heap_stop(void);
+
+/* Write a profile to a file descriptor. Returns 0, or a negative errno. */
+int vt_heap_profile_fd(int fd, enum vt_heap_format format);
+
+/* From now on remember one allocation for every so many bytes; 0: none. Those already remembered stay. */
+void vt_heap_set_rate(size_t mean_bytes);
+
+/* Remember every allocation from now on (1), or samples again (0). Slow while it is on, and free of cost while it is off; what
+ * was allocated before is not counted. Profiles are exact while it is on. Returns 0, or a negative errno. */
+int vt_heap_set_exact(int on);
+
+/* What is remembered and in use. */
+struct vt_heap_object {
+    size_t size; /* of this structure */
+    const void *at;
+    size_t requested_bytes; /* what the program asked for */
+    size_t block_bytes;     /* what it got */
+    double stands_for;      /* so many like it, by estimate */
+    uint64_t age_ms;
+    uint32_t
+        thread; /* of who allocated it: threads are numbered as they come, and a number is used again */
+    const uintptr_t *pcs; /* return addresses, innermost first; valid for good */
+    unsigned n_pcs;
+};
+
+/* Calls visit for each of them until it returns something other than 0, and returns that. visit may allocate. */
+int vt_heap_visit(int (*visit)(const struct vt_heap_object *object, void *arg), void *arg);
+
+/* Labels: what the calling thread is doing. Each allocation that is remembered keeps the labels of its thread, and profiles
+ * show them. They nest: pop takes the last one off. The texts are copied, up to 255 bytes of each, and kept for good: label
+ * with what has few values. push returns 0, or a negative errno. */
+int vt_label_push(const char *key, const char *value);
+void vt_label_pop(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -86,6 +86,7 @@ static void put_value(FILE *out, enum vt_option_kind kind, uint64_t value) {
     case VT_KIND_BYTES: put_bytes(out, value); break;
     case VT_KIND_MSEC: fprintf(out, "%llu ms", (unsigned long long)value); break;
     case VT_KIND_COUNT: fprintf(out, "%llu", (unsigned long long)value); break;
+    case VT_KIND_TEXT: fputs("none", out); break;
     }
 }
 
@@ -93,14 +94,14 @@ static void put_option(FILE *out, const struct option_row *o) {
     static const char *const takes[] = {
         [VT_KIND_BOOL] = "on | off", [VT_KIND_TRI] = "on | off | auto",
         [VT_KIND_BYTES] = "bytes",   [VT_KIND_MSEC] = "milliseconds",
-        [VT_KIND_COUNT] = "number",
+        [VT_KIND_COUNT] = "number",  [VT_KIND_TEXT] = "text",
     };
     bool is_word = o->kind == VT_KIND_BOOL || o->kind == VT_KIND_TRI;
     fprintf(out, ".It Cm %s Ns = Ns %s %s\n", o->name, is_word ? "Cm" : "Ar", takes[o->kind]);
     put_sentence(out, o->help);
     fputs("The default is ", out);
     put_value(out, o->kind, o->dflt);
-    if (!is_word) {
+    if (!is_word && o->kind != VT_KIND_TEXT) {
         fputs("; from ", out);
         put_value(out, o->kind, o->low);
         fputs(" to ", out);

@@ -118,6 +118,7 @@ static void warn_value(const struct vt_option_row *row, struct span value) {
         [VT_KIND_BYTES] = "bytes, with K, M, G or T behind if you like",
         [VT_KIND_MSEC] = "milliseconds",
         [VT_KIND_COUNT] = "a number",
+        [VT_KIND_TEXT] = "a text that there is memory for",
     };
     char subject[NAME_MAX_BYTES + 1];
     char rest[256];
@@ -127,7 +128,7 @@ static void warn_value(const struct vt_option_row *row, struct span value) {
     vt__text_put(&t, row->name);
     vt__text_put(&t, "': it takes ");
     vt__text_put(&t, wants[row->kind]);
-    if (row->kind >= VT_KIND_BYTES) {
+    if (row->kind >= VT_KIND_BYTES && row->kind != VT_KIND_TEXT) {
         vt__text_put(&t, " from ");
         vt__text_uint(&t, row->low);
         vt__text_put(&t, " to ");
@@ -176,6 +177,14 @@ static bool parse_switch(struct span v, uint64_t *out) {
     return false;
 }
 
+/* A copy: the program may change its environment. */
+static bool parse_text(struct span v, uint64_t *out) {
+    char *copy = vt__arena_take(v.len + 1, 1);
+    if (copy != NULL) __builtin_memcpy(copy, v.at, v.len);
+    *out = (uintptr_t)copy;
+    return copy != NULL;
+}
+
 static bool parse(const struct vt_option_row *row, struct span v, uint64_t *out) {
     switch (row->kind) {
     case VT_KIND_TRI:
@@ -185,6 +194,7 @@ static bool parse(const struct vt_option_row *row, struct span v, uint64_t *out)
         }
         return parse_switch(v, out);
     case VT_KIND_BOOL: return parse_switch(v, out);
+    case VT_KIND_TEXT: return parse_text(v, out);
     default:
         return parse_number(v, row->kind == VT_KIND_BYTES, out) && *out >= row->low &&
                *out <= row->high;
@@ -255,6 +265,7 @@ void vt__option_show(struct vt_text *t, enum vt_option o, uint64_t value) {
         vt__text_uint(t, value);
         vt__text_put(t, " ms");
         break;
+    case VT_KIND_TEXT: vt__text_put(t, value != 0 ? (const char *)(uintptr_t)value : "none"); break;
     default: vt__text_uint(t, value);
     }
 }

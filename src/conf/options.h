@@ -10,7 +10,14 @@
 
 VT_HIDDEN_BEGIN
 
-enum vt_option_kind { VT_KIND_BOOL, VT_KIND_TRI, VT_KIND_BYTES, VT_KIND_MSEC, VT_KIND_COUNT };
+enum vt_option_kind {
+    VT_KIND_BOOL,
+    VT_KIND_TRI,
+    VT_KIND_BYTES,
+    VT_KIND_MSEC,
+    VT_KIND_COUNT,
+    VT_KIND_TEXT
+};
 
 enum vt_tri { VT_OFF, VT_ON, VT_AUTO };
 
@@ -32,6 +39,7 @@ extern uint64_t vt__option_values[VT_OPT_COUNT];
 
 /* opt(retain) */
 #define vt_opt(name) (vt__option_values[VT_OPT_##name])
+#define vt_opt_text(name) ((const char *)(uintptr_t)vt_opt(name)) /* NULL: not set */
 
 void vt__options_read(
     void); /* from the environment; warns on stderr about what it does not understand */

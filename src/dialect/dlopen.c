@@ -1,9 +1,11 @@
-/* dlopen.c - finds libc's dlopen for the stub in dlopen.S. Shared libraries only: a static program opens none, or its own.
+/* dlopen.c - finds libc's dlopen for the stub in dlopen.S, and tells the stack room when code was unloaded. Shared libraries
+ * only: a static program opens none, or its own.
  * Climate: host. */
 #include <dlfcn.h>
 
 #include "conf/options.h"
 #include "heap/upcalls.h"
+#include "stack/stack.h"
 
 VT_HIDDEN_BEGIN
 void *vt__find_dlopen(void);
@@ -16,4 +18,13 @@ void *vt__find_dlopen(void) {
     vt__keep_deepbind = vt_opt(deepbind) != 0;
     vt__real_dlopen = dlsym(RTLD_NEXT, "dlopen");
     return vt__real_dlopen;
+}
+
+VT_EXPORT int dlclose(void *library) {
+    static int (*_Atomic real)(void *);
+    int (*close_it)(void *) = real;
+    if (close_it == NULL) real = close_it = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+    int err = close_it(library);
+    vt__stack_modules_changed();
+    return err;
 }

@@ -7,6 +7,9 @@
 #include "dump/stats.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/life.h"
+#include "probe/exact.h"
+#include "probe/probe.h"
 
 /* struct vt_stats as of 0.1.0; it may grow at its end. */
 #define FIRST_VERSION_BYTES (offsetof(struct vt_stats, large) + sizeof(uint64_t))
@@ -35,3 +38,48 @@ VT_EXPORT int vt_stats_get(struct vt_stats *stats) {
                      vt_min(size, sizeof(now))); /* an older caller knows fewer fields */
     return 0;
 }
+
+/* ---- heap profiles ---- */
+
+VT_EXPORT int vt_heap_start(const char *prefix) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_heap_start(prefix);
+}
+
+VT_EXPORT int vt_heap_dump(const char *path) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_heap_dump(path);
+}
+
+VT_EXPORT void vt_heap_stop(void) { vt__life_heap_stop(); }
+
+VT_EXPORT int vt_heap_profile_fd(int fd, enum vt_heap_format format) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_heap_write_fd(fd, format);
+}
+
+VT_EXPORT void vt_heap_set_rate(size_t mean_bytes) {
+    if (vt__life_start() == 0) vt__sample_set_period(mean_bytes);
+}
+
+VT_EXPORT int vt_heap_set_exact(int on) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__exact_set(on != 0);
+}
+
+VT_EXPORT int vt_heap_visit(int (*visit)(const struct vt_heap_object *object, void *arg),
+                            void *arg) {
+    struct vt_heap_object o;
+    for (uint32_t cursor = 0; vt__sample_next_object(&cursor, &o);) {
+        int answer = visit(&o, arg);
+        if (answer != 0) return answer;
+    }
+    return 0;
+}
+
+VT_EXPORT int vt_label_push(const char *key, const char *value) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__label_push(key, value);
+}
+
+VT_EXPORT void vt_label_pop(void) { vt__label_pop(); }

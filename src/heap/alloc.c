@@ -9,7 +9,7 @@
 #include "heap/shelf.h"
 #include "heap/upcalls.h"
 
-_Atomic bool vt__purge_is_wanted;
+_Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
 
 /* Frees of an interrupted slow path, for the next one that is not: a stack through the blocks' first words. */
 static _Atomic(struct block *) deferred;
@@ -17,15 +17,31 @@ static void free_deferred(void);
 
 void vt__poll(void) {
     if (vt_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL)) free_deferred();
+    if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)) &&
+        atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
+        vt__life_dump_wanted();
     if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
     atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
     vt__life_purge_wanted();
 }
 
+/* A block that the probes watch; free will meet it on its slow path. */
+static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
+    struct block *b = vt__sampled_take(cls, is_zero);
+    unsigned shift = vt__draw_again(h, cls);
+    if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), shift);
+    return b;
+}
+
 /* A small block: from the list, which is refilled when empty, and if possible before the next malloc finds it empty. */
-static void *take_small(struct heap *h, unsigned cls) {
+static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) {
+        bool is_zero;
+        if (vt_unlikely(vt__draw_small(h, cls))) {
+            h->bin[cls].is_zero = false;
+            return take_sampled(h, cls, n_bytes, &is_zero);
+        }
         if (!vt__refill(h, cls)) return NULL;
         b = h->list[cls];
     }
@@ -65,32 +81,72 @@ static void *finish(struct heap *h, void *p) {
     return p;
 }
 
+static bool is_exact(void) {
+    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+}
+
+/* In exact mode every block is told to the probes. */
+static void *told(void *p, size_t n_bytes) {
+    if (is_exact() && p != NULL && vt__enter()) {
+        vt__probe_exact_allocated(p, n_bytes);
+        vt__leave();
+    }
+    return p;
+}
+
 static void *no_memory(void) {
     errno = ENOMEM;
     return NULL;
 }
 
-/* Not from the shelf: from a slab, and by the way some for the shelf. is_zero may be NULL. */
-VT_NOINLINE static void *take_medium_slow(unsigned cls, bool *is_zero) {
+/* Not from the shelf, but from a slab, and by the way some for the shelf; or a sample. is_zero may be NULL. */
+VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is_zero) {
+    bool is_counted = vt__tls.real != NULL;
+    bool unused;
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
-    return finish(h, vt__medium_take(h, cls, is_zero));
+    if (!is_counted) h->draw[cls].countdown--;
+    if (vt_unlikely(h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
+        return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused));
+    struct block *b = shelf_pop(h, cls); /* it was the countdown that brought us here */
+    return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero));
 }
 
-VT_INLINE void *take_medium(unsigned cls, bool *is_zero) {
+VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
     struct heap *h = vt__tls.real;
-    struct block *b = vt_likely(h != NULL) ? shelf_pop(h, cls) : NULL;
-    return vt_likely(b != NULL) ? b : take_medium_slow(cls, is_zero);
+    if (vt_unlikely(h == NULL) || vt_unlikely(--h->draw[cls].countdown == 0))
+        return take_medium_slow(cls, n_bytes, is_zero);
+    struct block *b = shelf_pop(h, cls);
+    return vt_likely(b != NULL) ? b : take_medium_slow(cls, n_bytes, is_zero);
+}
+
+/* Counts a large block, or what it grew by, off; the probes may want to watch it. */
+static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
+                       size_t n_new_bytes) {
+    size_t block_bytes = vt__large_usable(s);
+    unsigned draw = vt__draw_of_large(block_bytes);
+    if (vt_likely(!vt__draw_large(h, draw, n_new_bytes))) return;
+    s->state = SLAB_SAMPLED;
+    vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, draw));
+}
+
+static void *take_large(struct heap *h, void *p, size_t n_bytes) {
+    if (p == NULL) return NULL;
+    struct slab *s = vt__slab(vt__slice_of(p));
+    draw_large(h, s, p, n_bytes, vt__large_usable(s));
+    return p;
 }
 
 void *vt__malloc_slow(size_t n_bytes) {
     if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
-        return take_medium(vt__class_of(n_bytes), NULL);
+        return told(take_medium(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     if (n_bytes <= VT_SMALL_MAX)
-        return finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0))));
-    return finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false));
+        return told(finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0)), n_bytes)),
+                    n_bytes);
+    void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
+    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
@@ -106,7 +162,7 @@ static void *zeroed(void *p, size_t n_bytes, bool is_clean) {
 
 static void *calloc_medium(size_t n_bytes) {
     bool is_zero = false;
-    void *p = take_medium(vt__class_of(n_bytes), &is_zero);
+    void *p = told(take_medium(vt__class_of(n_bytes), n_bytes, &is_zero), n_bytes);
     return p != NULL ? zeroed(p, n_bytes, is_zero) : NULL;
 }
 
@@ -115,9 +171,9 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
     if (n_bytes > VT_MEDIUM_MAX) {
         struct heap *h = my_heap();
-        return h != NULL && vt__enter()
-                   ? finish(h, vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true))
-                   : no_memory();
+        if (h == NULL || !vt__enter()) return no_memory();
+        void *large = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true);
+        return told(finish(h, take_large(h, large, n_bytes)), n_bytes);
     }
     if (n_bytes > VT_SMALL_MAX) return calloc_medium(n_bytes);
     void *p = vt__fast_malloc(n_bytes);
@@ -137,11 +193,12 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
         unsigned cls = vt__class_of(n);
         while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
             cls++; /* the last class, 64 KiB, suits all */
-        return take_medium(cls, NULL);
+        return told(take_medium(cls, n_bytes, NULL), n_bytes);
     }
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
-    return finish(h, vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false));
+    void *p = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
+    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
 }
 
 /* ---- free ---- */
@@ -211,9 +268,23 @@ void vt__free_outside(void *p) {
     if (p != NULL) vt__life_foreign_free(p);
 }
 
+static void free_sampled(struct slab *s, struct block *b) {
+    check_block(s, b);
+    if (!vt__enter()) {
+        defer(b);
+        return;
+    }
+    vt__probe_freed(b);
+    vt__sampled_give(s, b);
+    vt__leave();
+    vt__poll();
+}
+
 VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
     if (owner == VT_OWNER_LARGE)
         free_large(s, p);
+    else if (owner == VT_OWNER_SAMPLED)
+        free_sampled(s, p);
     else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0)
         vt__bad_free(p);
     else
@@ -239,10 +310,22 @@ static void free_medium(struct slab *s, struct block *b) {
 }
 #endif
 
+/* In exact mode every free comes here. True when the block was one of our own, which the fast path did not see. */
+VT_NOINLINE static bool free_exact(struct slab *s, uintptr_t owner, void *p) {
+    if (vt__enter()) {
+        vt__probe_exact_freed(p);
+        vt__leave();
+    }
+    if (vt__tls.real == NULL || owner != (uintptr_t)vt__tls.real) return false;
+    free_own(s, (uintptr_t)p - vt__map.base, p);
+    return true;
+}
+
 void vt__free_other(void *p, struct slab *s) {
     /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     struct heap *h = vt__tls.real;
+    if (is_exact() && free_exact(s, owner, p)) return;
     if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 || h == NULL)) {
         free_rare(s, owner, p);
         return;
@@ -280,7 +363,7 @@ static bool is_live(const struct slab *s, uintptr_t owner, const void *p) {
     if (owner == VT_OWNER_LARGE) return offset == 0;
     size_t k = block_number(offset, s);
     if (k >= vt_racy_read(s->carved) || is_shelved(p)) return false;
-    return (owner != vt__tls.tag && !(VT_HARDEN > 1 && owner == VT_OWNER_MEDIUM)) ||
+    return (owner != (uintptr_t)vt__tls.real && !(VT_HARDEN > 1 && owner == VT_OWNER_MEDIUM)) ||
            vt__slab_is_out(s, k);
 }
 
@@ -334,12 +417,30 @@ void vt__free_sized(void *p, size_t n_bytes) {
     vt__fast_free(p);
 }
 
+bool vt__heap_block(const void *p, struct vt_heap_block *out) {
+    if (!vt__is_in_window(p)) return false;
+    const struct slab *s = vt__slab(vt__slice_of(p));
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    size_t offset = (uintptr_t)p & (VT_SLICE - 1);
+    out->slice = vt__slice_of(p);
+    if (owner == VT_OWNER_LARGE) {
+        out->number = 0;
+        out->n_bytes = vt__large_usable(s);
+        return offset == 0;
+    }
+    if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0) return false;
+    out->number = VT_HARDEN > 0 ? block_number(offset, s) : offset * s->recip >> 32;
+    out->n_bytes = vt__classes[s->cls].block_bytes;
+    return out->number < vt_racy_read(s->carved);
+}
+
 /* A block that grows past a certain size will grow again: it gets a run with free slices behind it, where growing is
  * free of copying. */
 static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
-    return h != NULL && vt__enter() ? finish(h, vt__large_alloc_growing(n_bytes)) : no_memory();
+    if (h == NULL || !vt__enter()) return no_memory();
+    return told(finish(h, take_large(h, vt__large_alloc_growing(n_bytes), n_bytes)), n_bytes);
 }
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
@@ -348,6 +449,15 @@ static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
     __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
     vt__fast_free(p);
     return to;
+}
+
+/* A run that grew in place: each of its bytes is counted off once, whenever it was asked for. */
+static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_bytes) {
+    size_t block_bytes = vt__large_usable(s);
+    if (vt_unlikely(s->state == SLAB_SAMPLED))
+        vt__probe_resized(p, n_bytes, block_bytes);
+    else if (block_bytes > old_bytes && vt__tls.real != NULL)
+        draw_large(vt__tls.real, s, p, n_bytes, block_bytes - old_bytes);
 }
 
 void *vt__realloc(void *p, size_t n_bytes) {
@@ -363,6 +473,10 @@ void *vt__realloc(void *p, size_t n_bytes) {
     if (is_large(s)) {
         if (!vt__enter()) return no_memory();
         void *to = vt__large_realloc(s, p, n_bytes);
+        if (to == p)
+            note_resized(s, p, usable, n_bytes);
+        else if (vt__tls.real != NULL)
+            take_large(vt__tls.real, to, n_bytes);
         vt__leave();
         vt__poll();
         if (to != NULL) return to;

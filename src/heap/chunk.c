@@ -195,6 +195,7 @@ static bool pool_grow(size_t n, size_t align) {
     size_t got;
     if (vt__window_grow(need, &first, &got) != 0) return false;
     for (size_t i = first; i < first + got; i++) vt__pool_put(i);
+    vt__probe_grown(got << VT_CHUNK_SHIFT);
     return true;
 }
 

@@ -48,7 +48,7 @@ VT_INLINE size_t number_in_slab(const struct block *b, const struct slab *s) {
 
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
-    struct heap *h = vt__tls.heap;
+    struct heap *h = vt_racy_read(vt__tls.heap);
     if (vt_unlikely(i >= VT_SMALL_MAX) || vt_unlikely(VT_HARDEN > 0 && h == NULL))
         return vt__malloc_slow(n_bytes);
     i >>= 4;
@@ -64,23 +64,14 @@ VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
     return vt__secure_handed_out(b);
 }
 
-VT_INLINE void vt__fast_free(void *p) {
-    uintptr_t offset = (uintptr_t)p - vt__map.base;
-    size_t slice = offset >> VT_SLICE_SHIFT;
-    if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) {
-        vt__free_outside(p); /* NULL, or not ours */
-        return;
-    }
-    struct slab *s = &vt__map.slabs[slice];
-    /* relaxed: equal means the slab is ours, and we wrote everything about it ourselves */
-    if (vt_unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)) {
-        vt__free_other(p, s); /* medium, large, or another thread's */
-        return;
-    }
+/* A block of one of our own small slabs. */
+VT_INLINE void free_own(struct slab *s, uintptr_t offset, void *p) {
 #if VT_HARDEN > 0
     size_t k = block_number(offset & (VT_SLICE - 1), s);
     if (vt_unlikely(k >= s->carved)) vt__bad_free(p);
     if (vt_unlikely(mark_free(s, k))) vt__bad_free(p);
+#else
+    (void)offset;
 #endif
     struct block *b = p;
 #if VT_HARDEN > 1
@@ -90,6 +81,23 @@ VT_INLINE void vt__fast_free(void *p) {
     s->free = b;
     if (vt_unlikely(--s->room == 0)) vt__free_attend(p);
 #endif
+}
+
+VT_INLINE void vt__fast_free(void *p) {
+    uintptr_t offset = (uintptr_t)p - vt__map.base;
+    size_t slice = offset >> VT_SLICE_SHIFT;
+    if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) {
+        vt__free_outside(p); /* NULL, or not ours */
+        return;
+    }
+    struct slab *s = &vt__map.slabs[slice];
+    /* relaxed: equal means the slab is ours, and we wrote everything about it ourselves */
+    if (vt_unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) !=
+                    vt_racy_read(vt__tls.tag))) {
+        vt__free_other(p, s); /* medium, large, or another thread's */
+        return;
+    }
+    free_own(s, offset, p);
 }
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/base.h"
 #include "base/text.h"
 
+#include <stdatomic.h>
+
 VT_HIDDEN_BEGIN
 
 /* The malloc family under our own names: src/dialect gives them the names programs use. */
@@ -31,6 +33,31 @@ void vt__heap_fork_done(bool is_child);
 /* Memory given back. */
 size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
 bool vt__heap_purge_step(void);    /* what is due by now; false when nothing is left to wait for */
+
+/* Sampling. */
+void vt__heap_sampling_changed(void); /* the rate did: every countdown is drawn anew */
+uint32_t vt__heap_thread_number(
+    void); /* of the calling thread; one that ended leaves it to another. 0: it has no heap */
+uint32_t *vt__heap_label(void); /* the calling thread's, for probe/; NULL: no memory */
+
+/* Exact mode: while it is on, every malloc and free of every thread takes its slow path, and is told to the probes. */
+void vt__heap_set_exact(bool on);
+struct vt_heap_block {
+    size_t slice;  /* of the window */
+    size_t number; /* within the slab; below 512 */
+    size_t n_bytes;
+};
+bool vt__heap_block(const void *p, struct vt_heap_block *out); /* false: no block starts there */
+size_t vt__heap_max_slices(void);
+void **vt__heap_probe_slot(
+    void); /* a word of the calling thread's heap, for probe/; NULL: no heap */
+
+/* Around whatever takes a lock that malloc may take: a signal handler that comes meanwhile and calls malloc fails or puts off,
+ * but does not wait. False: we are in such a handler. */
+bool vt__enter(void);
+void vt__leave(void);
+
+extern _Atomic bool vt__dump_is_wanted; /* the end of the next slow path says so to life/ */
 
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);

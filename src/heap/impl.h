@@ -68,9 +68,22 @@ struct block {
 /* Who owns a slice: a heap's address, with bit 0 set for the later slices of a slab; or one of these. A thread's tag
  * is its heap's address, so every other kind of slice leaves free's fast path by the same compare. (A thread without a heap
  * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
-enum { VT_OWNER_NONE = 0, VT_OWNER_LARGE = 2, VT_OWNER_MEDIUM = 4, VT_OWNER_INNER = 1 /* bit */ };
+enum {
+    VT_OWNER_NONE = 0,
+    VT_OWNER_INNER = 1, /* bit */
+    VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
+    VT_OWNER_MEDIUM = 4,
+    VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE
+};
 
-enum slab_state { SLAB_FREE, SLAB_CURRENT, SLAB_PARTIAL, SLAB_FULL, SLAB_MEDIUM };
+enum slab_state {
+    SLAB_FREE,
+    SLAB_CURRENT,
+    SLAB_PARTIAL,
+    SLAB_FULL,
+    SLAB_SHARED /* see medium.c */,
+    SLAB_SAMPLED /* a LARGE run */
+};
 
 /* A slab is named by the index of its first slice; 0 is no slab (slice 0 is never handed out). */
 typedef uint32_t slab_id;
@@ -98,7 +111,7 @@ struct slab {
     _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
-/* PARTIAL and MEDIUM: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
+/* PARTIAL and SHARED: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
 
 struct bin {
@@ -142,6 +155,18 @@ struct quarantine {
 };
 #endif
 
+/* How far the next sample of a class is; see draw.c. */
+struct draw {
+    uint32_t
+        countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
+    uint32_t
+        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed */
+    uint32_t last_ms; /* when one was sampled */
+    uint32_t shift;   /* the period is this often doubled, because samples came too fast */
+};
+#define VT_N_DRAWS (VT_N_CLASSES + 32)
+
+struct vt_tls;
 enum heap_state { HEAP_POOLED, HEAP_LIVE };
 
 struct heap {
@@ -153,8 +178,15 @@ struct heap {
     size_t shelf_bytes;  /* on all shelves */
     uint32_t shelf_hand; /* the class to look at next when they hold too much together */
     uint32_t n_refills;
-    bool is_first;    /* of the process */
-    bool is_borrowed; /* its thread is ending: give it back after each use */
+    uint32_t sample_epoch;         /* of the rate that countdowns were drawn with */
+    uint32_t sample_ms, n_samples; /* since when, and how many since then */
+    struct draw draw[VT_N_DRAWS];  /* by class, then by doubling of large blocks */
+    uint32_t label;                /* of its thread; see probe/labels.c */
+    void *probe_slot;              /* probe/exact.c's */
+    struct vt_tls *tls;            /* of its thread; under the heaps lock */
+    uint32_t number;               /* 1, 2, 3, ...: what profiles call its thread */
+    bool is_first;                 /* of the process */
+    bool is_borrowed;              /* its thread is ending: give it back after each use */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -308,7 +340,9 @@ void vt__shelves_clear(struct heap *h);            /* all blocks go home */
 /* medium.c */
 void vt__medium_open(void);
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
-void vt__medium_give(unsigned cls, struct block *list); /* linked as on a shelf */
+void vt__medium_give(unsigned cls, struct block *list);      /* linked as on a shelf */
+struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
+void vt__sampled_give(struct slab *s, struct block *b);
 #if VT_HARDEN > 1
 void vt__medium_mark(struct slab *s, struct block *b); /* freed, but not given back yet */
 #endif
@@ -323,6 +357,18 @@ bool vt__remote_is_discarded(uint64_t remote_word);
 VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word);
 void vt__remote_collect(struct heap *h,
                         bool has_heaps_lock); /* what others freed of h's, by h's owner */
+
+/* draw.c: which mallocs are sampled */
+void vt__draws_init(struct heap *h);
+bool vt__draw_small(struct heap *h,
+                    unsigned cls); /* the list is empty: is the next one to be sampled? */
+bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */
+bool vt__draw_large(struct heap *h, unsigned draw,
+                    size_t n_bytes); /* is this one, with so many more bytes? */
+unsigned vt__draw_of_large(size_t n_bytes);
+unsigned vt__draw_again(
+    struct heap *h,
+    unsigned draw); /* after each sample: answers the shift that it was drawn with */
 
 /* thread.c */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
@@ -351,10 +397,9 @@ VT_NORETURN VT_COLD void vt__bad_size(const void *p, size_t n_bytes, size_t usab
 VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head);
 
 /* alloc.c */
-bool vt__enter(void); /* into a slow path; false: a signal handler interrupted one */
-void vt__leave(void);
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
+extern _Atomic bool vt__exact_is_on; /* relaxed: a thread may notice late */
 void *vt__malloc_slow(size_t n_bytes);
 VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
 VT_NOINLINE void vt__free_other(void *p,

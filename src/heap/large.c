@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "heap/impl.h"
+#include "heap/upcalls.h"
 #include "os/os.h"
 
 #define MOVES_MAX 256
@@ -29,6 +30,7 @@ static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
+    s->state = SLAB_FREE; /* not sampled */
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
@@ -53,6 +55,7 @@ void vt__large_free(struct slab *s, void *p) {
     if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE,
                                                  memory_order_acquire, memory_order_relaxed))
         vt__bad_free(p);
+    if (vt_unlikely(s->state == SLAB_SAMPLED)) vt__probe_freed(p);
     vt__slices_give(vt__slab_id(s), s->run_slices);
 }
 

@@ -1,10 +1,12 @@
-/* medium.c - blocks of 1 to 64 KiB. Their slabs belong to nobody: every thread takes from them and gives back to them under
- * the lock of the class, a few blocks at a time, and keeps those few on its shelf (shelf.h).
+/* medium.c - slabs that belong to nobody: every thread takes from them and gives back to them under a lock.
  *
- * A slab of 32 KiB holds few such blocks. If each thread had its own slabs of each class, most of that memory would lie
+ *   medium    blocks of 1 to 64 KiB; a lock per class; threads keep a few of them on their shelves (shelf.h)
+ *   sampled   blocks of any class that the probes watch: their owner is nobody's tag, so free meets them on its slow path
+ *
+ * A slab of 32 KiB holds few medium blocks. If each thread had its own slabs of each class, most of that memory would lie
  * idle; docs/decisions/medium.md has the numbers.
  *
- * Climate: malloc.   Owns: medium slabs, all fields but `owner` under the lock of their class.   Locks: medium.
+ * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock.   Locks: medium, sampled.
  */
 #include "heap/fast.h"
 #include "heap/impl.h"
@@ -13,10 +15,19 @@
 #define N_MEDIUM (VT_N_CLASSES - VT_N_SMALL)
 
 /* Slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
+struct queue {
+    slab_id first, last;
+};
+
 static struct medium {
     struct vt_lock lock;
-    slab_id first, last;
+    struct queue queue;
 } VT_ALIGNED(VT_CACHE_LINE) medium[N_MEDIUM];
+
+static struct {
+    struct vt_lock lock; /* one for all: samples are rare */
+    struct queue queue[VT_N_CLASSES];
+} sampled = {.lock = VT_LOCK_INIT(VT_LOCK_SAMPLED)};
 
 static struct medium *medium_of(unsigned cls) { return &medium[cls - VT_N_SMALL]; }
 
@@ -26,14 +37,17 @@ void vt__medium_open(void) {
 
 void vt__medium_fork_prepare(void) {
     for (unsigned i = 0; i < N_MEDIUM; i++) vt_lock(&medium[i].lock);
+    vt_lock(&sampled.lock);
 }
 
 void vt__medium_fork_done(bool is_child) {
-    for (unsigned i = N_MEDIUM; i-- > 0;)
-        if (is_child)
-            vt_lock_reset(&medium[i].lock);
-        else
-            vt_unlock(&medium[i].lock);
+    if (is_child) {
+        vt_lock_reset(&sampled.lock);
+        for (unsigned i = 0; i < N_MEDIUM; i++) vt_lock_reset(&medium[i].lock);
+        return;
+    }
+    vt_unlock(&sampled.lock);
+    for (unsigned i = N_MEDIUM; i-- > 0;) vt_unlock(&medium[i].lock);
 }
 
 /* ---- the queue of a class ---- */
@@ -42,25 +56,25 @@ static bool is_used_up(const struct slab *s) {
     return s->free == NULL && s->carved == vt__classes[s->cls].capacity;
 }
 
-static void append(struct medium *m, struct slab *s) {
+static void append(struct queue *q, struct slab *s) {
     s->next = 0;
-    s->prev = m->last;
-    if (m->last != 0)
-        vt__slab(m->last)->next = vt__slab_id(s);
+    s->prev = q->last;
+    if (q->last != 0)
+        vt__slab(q->last)->next = vt__slab_id(s);
     else
-        m->first = vt__slab_id(s);
-    m->last = vt__slab_id(s);
+        q->first = vt__slab_id(s);
+    q->last = vt__slab_id(s);
 }
 
-static void unlink_slab(struct medium *m, struct slab *s) {
+static void unlink_slab(struct queue *q, struct slab *s) {
     if (s->prev != 0)
         vt__slab(s->prev)->next = s->next;
     else
-        m->first = s->next;
+        q->first = s->next;
     if (s->next != 0)
         vt__slab(s->next)->prev = s->prev;
     else
-        m->last = s->prev;
+        q->last = s->prev;
 }
 
 /* ---- taking ---- */
@@ -69,7 +83,28 @@ static void unlink_slab(struct medium *m, struct slab *s) {
 static void stock_shelf(struct heap *h, struct slab *s) {
     unsigned n = vt__classes[s->cls].shelf_max / 2u;
     bool is_zero;
-    while (n-- > 0 && s->free != NULL) shelf_push(h, s->cls, vt__slab_take(s, &is_zero));
+    if (s->free == NULL) return;
+    /* one stays for the malloc that brought us here */
+    for (; n > 0 && link_next(s->free, s->cls) != NULL; n--)
+        shelf_push(h, s->cls, vt__slab_take(s, &is_zero));
+}
+
+/* A slab with a block to hand out, first in its queue. Under the lock. NULL: no memory. */
+static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned cls) {
+    if (q->first != 0) return vt__slab(q->first);
+    struct slab *s = vt__slab_new(owner, cls);
+    if (s == NULL) return NULL;
+    s->state = SLAB_SHARED;
+    append(q, s);
+    return s;
+}
+
+static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
+    VT_AUDIT(vt__slab_is_valid(s));
+    struct block *b = vt__slab_take(s, is_zero);
+    b->mark = 0;
+    if (is_used_up(s)) unlink_slab(q, s);
+    return b;
 }
 
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
@@ -77,36 +112,43 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     struct block *b = NULL;
     bool is_zero = false;
     vt_lock(&m->lock);
-    struct slab *s = vt__slab(m->first);
-    if (m->first == 0 && (s = vt__slab_new(VT_OWNER_MEDIUM, cls)) != NULL) {
-        s->state = SLAB_MEDIUM;
-        append(m, s);
-    }
+    struct slab *s = slab_to_take_from(&m->queue, VT_OWNER_MEDIUM, cls);
     if (s != NULL) {
-        VT_AUDIT(vt__slab_is_valid(s));
-        b = vt__slab_take(s, &is_zero);
-        b->mark = 0;
         if (VT_HARDEN < 2) stock_shelf(h, s);
-        if (is_used_up(s)) unlink_slab(m, s);
+        b = take(&m->queue, s, &is_zero);
     }
     vt_unlock(&m->lock);
     if (out_is_zero != NULL) *out_is_zero = is_zero;
     return b;
 }
 
+struct block *vt__sampled_take(unsigned cls, bool *is_zero) {
+    struct queue *q = &sampled.queue[cls];
+    vt_lock(&sampled.lock);
+    struct slab *s = slab_to_take_from(q, VT_OWNER_SAMPLED, cls);
+    struct block *b = s != NULL ? take(q, s, is_zero) : NULL;
+    vt_unlock(&sampled.lock);
+    return b;
+}
+
 /* ---- giving back ---- */
 
+static bool is_medium(const struct slab *s) {
+    return atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_MEDIUM;
+}
+
 /* One block, under the lock. True when its slab is empty now, and out of the queue: the caller releases it. */
-static bool give(struct medium *m, struct slab *s, struct block *b) {
+static bool give(struct queue *q, struct slab *s, struct block *b) {
     VT_AUDIT(vt__slab_is_valid(s));
-    if (is_used_up(s)) append(m, s);
-    /* the secure build has marked it already */
-    if (VT_HARDEN == 1 && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
+    if (is_used_up(s)) append(q, s);
+    /* the secure build has marked a medium block already */
+    bool is_marked = VT_HARDEN == 0 || (VT_HARDEN > 1 && is_medium(s));
+    if (!is_marked && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
     b->link = link_encode(s->free, b);
     s->free = b;
     s->room--;
     if (s->room > 0) return false;
-    unlink_slab(m, s);
+    unlink_slab(q, s);
     return true;
 }
 
@@ -114,15 +156,9 @@ static bool give(struct medium *m, struct slab *s, struct block *b) {
 static void release(struct slab *s) {
     size_t bytes = vt__classes[s->cls].block_bytes;
     char *first = (char *)vt__slice_address(vt__slab_id(s));
-    if (VT_HARDEN == 1)
+    if (VT_HARDEN == 1 && is_medium(s))
         for (size_t k = 0; k < s->carved; k++) ((struct block *)(first + k * bytes))->mark = 0;
     vt__slab_release(s);
-}
-
-/* It is, unless a block was freed twice and its slab released meanwhile. */
-static bool is_of_class(const struct slab *s, unsigned cls) {
-    return atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_MEDIUM &&
-           s->cls == cls;
 }
 
 void vt__medium_give(unsigned cls, struct block *list) {
@@ -133,8 +169,9 @@ void vt__medium_give(unsigned cls, struct block *list) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b)); /* each starts in the first slice of its slab */
         list = shelf_next(b, cls);
-        if (VT_HARDEN > 0 && !is_of_class(s, cls)) vt__double_free(b, s);
-        if (!give(m, s, b)) continue;
+        /* else it was freed twice, and its slab released meanwhile */
+        if (VT_HARDEN > 0 && !(is_medium(s) && s->cls == cls)) vt__double_free(b, s);
+        if (!give(&m->queue, s, b)) continue;
         s->next = empty;
         empty = vt__slab_id(s);
     }
@@ -144,6 +181,13 @@ void vt__medium_give(unsigned cls, struct block *list) {
         empty = s->next;
         release(s);
     }
+}
+
+void vt__sampled_give(struct slab *s, struct block *b) {
+    vt_lock(&sampled.lock);
+    bool is_empty = give(&sampled.queue[s->cls], s, b);
+    vt_unlock(&sampled.lock);
+    if (is_empty) release(s);
 }
 
 #if VT_HARDEN > 1

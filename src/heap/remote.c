@@ -145,7 +145,7 @@ static void add_to_batch(struct batch *t, struct slab *s, struct block *b) {
 
 /* It is, unless a block was freed twice and its slab released meanwhile. */
 static bool is_of_a_heap(const struct slab *s) {
-    return atomic_load_explicit(&s->owner, memory_order_relaxed) > VT_OWNER_MEDIUM;
+    return atomic_load_explicit(&s->owner, memory_order_relaxed) > VT_OWNER_SAMPLED;
 }
 
 void vt__remote_send(unsigned cls, struct block *list) {

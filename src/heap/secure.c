@@ -11,7 +11,7 @@
 
 void *vt__secure_handed_out(struct block *b) {
     struct slab *s = vt__slab(vt__slice_of(b));
-    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != vt__tls.tag)
+    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != (uintptr_t)vt__tls.real)
         return b; /* the common heap's */
     size_t k = number_in_slab(b, s);
     s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));

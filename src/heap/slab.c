@@ -139,6 +139,25 @@ static struct block *take_freed(struct slab *s) {
     return list;
 }
 
+static void clear_free_bit(struct slab *s, const struct block *b) {
+    size_t k = number_in_slab(b, s);
+    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
+}
+
+/* The first n of them, n > 0. */
+static struct block *take_some(struct slab *s, uint32_t n) {
+    struct block *list = s->free, *last = list;
+    for (uint32_t i = 1;; i++) {
+        if (VT_HARDEN == 1) clear_free_bit(s, last);
+        if (i == n) break;
+        last = link_next(last, s->cls);
+    }
+    s->free = link_next(last, s->cls);
+    s->room += n;
+    last->link = link_encode(NULL, last);
+    return list;
+}
+
 /* n never used blocks in front of `rest`: ascending, or in the secure build in random order and marked as not held. */
 static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     size_t bytes = class_of_slab(s)->block_bytes;
@@ -187,7 +206,14 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
     struct bin *bin = &h->bin[s->cls];
     bool hot = is_hot(h, bin);
+    struct draw *draw = &h->draw[s->cls];
+    uint32_t most = draw->countdown - 1; /* the one after these is to be sampled */
     uint32_t n_freed = (uint32_t)s->carved + 1 - s->room;
+    if (vt_unlikely(n_freed > most)) {
+        draw->countdown -= most;
+        bin->is_zero = false;
+        return take_some(s, most);
+    }
     struct block *list = take_freed(s);
     uint32_t want = 0;
     if (list == NULL)
@@ -195,7 +221,9 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     else if (hot && n_freed < k->list_goal)
         want = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
     bin->is_zero = list == NULL && s->was_zero;
-    return carve(s, (uint32_t)vt_min(want, k->capacity - s->carved), list);
+    want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
+    draw->countdown -= n_freed + want;
+    return carve(s, want, list);
 }
 
 /* The current slab of a class is its spare when empty: one more in `room` keeps free from reporting that each time. */
@@ -212,12 +240,19 @@ static struct slab *unmake_current(struct heap *h, unsigned cls) {
     return s;
 }
 
-/* Another slab becomes the current one: the old one is used up. */
+/* Hardly worth another visit: fewer free blocks than would wake it. A program that takes and gives one block would come here
+ * each time. */
+static bool is_poor(const struct slab *s) {
+    uint32_t n_freed = (uint32_t)s->carved + 1 - s->room; /* s is the current slab */
+    return s->carved == class_of_slab(s)->capacity && n_freed < vt__wake_after(s);
+}
+
+/* Another slab becomes the current one: the old one is used up, or poor. */
 static struct slab *next_slab(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
     if (bin->current != 0) {
         struct slab *old = unmake_current(h, cls);
-        old->room = vt__wake_after(old);
+        old->room = vt__wake_after(old) - ((uint32_t)old->carved - old->room);
         full_push(h, old);
     }
     struct slab *s;
@@ -248,6 +283,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
     if (bin->current == 0 && wants_shared(h, bin)) {
         struct block *b = vt__take_shared(cls);
         if (b != NULL) {
+            h->draw[cls].countdown--;
             b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
             h->list[cls] = b;
             return true;
@@ -255,7 +291,8 @@ bool vt__refill(struct heap *h, unsigned cls) {
     }
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);
-    struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
+    struct slab *s = bin->current != 0 ? vt__slab(bin->current) : NULL;
+    if (s == NULL || is_poor(s)) s = next_slab(h, cls);
     while (s != NULL) {
         VT_AUDIT(vt__slab_is_valid(s));
         struct block *list = fill_from(h, s);
@@ -273,16 +310,12 @@ bool vt__refill(struct heap *h, unsigned cls) {
  * path again. */
 struct block *vt__refill_freed(struct heap *h, unsigned cls) {
     struct slab *s = vt__slab(h->bin[cls].current);
-    if (s->free == NULL) return (struct block *)&vt__nil;
+    if (s->free == NULL || is_poor(s) || h->draw[cls].countdown <= 1)
+        return (struct block *)&vt__nil;
     return fill_from(h, s);
 }
 
 /* ---- single blocks ---- */
-
-static void clear_free_bit(struct slab *s, const struct block *b) {
-    size_t k = number_in_slab(b, s);
-    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
-}
 
 /* The block freed last, so that as little memory as possible is touched; else a fresh one. */
 struct block *vt__slab_take(struct slab *s, bool *is_zero) {
@@ -396,6 +429,7 @@ static void forget_list(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) return;
     h->list[cls] = (struct block *)&vt__nil;
+    h->draw[cls].countdown = 0; /* see draw.c */
     struct slab *s = vt__slab(h->bin[cls].current);
     while (b != NULL) {
         struct block *next = link_next(b, cls);

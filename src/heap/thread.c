@@ -55,11 +55,29 @@ static struct heap *heap_new(void) {
     struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
     if (h == NULL) return NULL;
     for (unsigned c = 0; c < VT_N_SMALL; c++) h->list[c] = (struct block *)&vt__nil;
+    vt__draws_init(h);
     h->is_first = heaps.all == NULL;
     h->next = heaps.all;
     heaps.all = h;
-    heaps.n_heaps++;
+    h->number = ++heaps.n_heaps;
     return h;
+}
+
+/* Where malloc finds lists and free its own slabs: in the heap, or in exact mode nowhere, so that both take their slow paths.
+ * Under the heaps lock; any thread's. */
+static void point_fast_paths(struct heap *h, bool is_exact) {
+    __atomic_store_n(&h->tls->heap, is_exact ? NO_HEAP : h, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->tls->tag, is_exact ? 0 : (uintptr_t)h, __ATOMIC_RELAXED);
+}
+
+void vt__heap_set_exact(bool on) {
+    if (!vt__enter()) return;
+    vt_lock(&vt__heaps_lock);
+    atomic_store_explicit(&vt__exact_is_on, on, memory_order_relaxed);
+    for (struct heap *h = heaps.all; h != NULL; h = h->next)
+        if (h->tls != NULL) point_fast_paths(h, on);
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
 }
 
 static struct heap *take_heap(void) {
@@ -71,7 +89,12 @@ static struct heap *take_heap(void) {
     } else {
         h = heap_new();
     }
-    if (h != NULL) atomic_store_explicit(&h->state, HEAP_LIVE, memory_order_seq_cst);
+    if (h != NULL) {
+        atomic_store_explicit(&h->state, HEAP_LIVE, memory_order_seq_cst);
+        h->tls = &vt__tls;
+        vt__tls.real = h;
+        point_fast_paths(h, atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+    }
     vt_unlock(&vt__heaps_lock);
     return h;
 }
@@ -83,12 +106,19 @@ struct heap *vt__heap_attach(void) {
     struct heap *h = take_heap();
     vt__leave();
     if (h == NULL) return NULL;
-    vt__tls.heap = vt__tls.real = h;
-    vt__tls.tag = (uintptr_t)h;
     h->is_borrowed =
         false; /* its last thread may have borrowed it; what follows may allocate (glibc, from the 33rd key on) */
     h->is_borrowed = !vt__life_thread_attached();
     return h;
+}
+
+void **vt__heap_probe_slot(void) { return vt__tls.real != NULL ? &vt__tls.real->probe_slot : NULL; }
+
+uint32_t vt__heap_thread_number(void) { return vt__tls.real != NULL ? vt__tls.real->number : 0; }
+
+uint32_t *vt__heap_label(void) {
+    struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+    return h != NULL ? &h->label : NULL;
 }
 
 void vt__heap_detach_thread(void) {
@@ -97,10 +127,12 @@ void vt__heap_detach_thread(void) {
     vt__shelves_clear(h);
     vt__secure_flush(h);
     vt__heap_drop_empty(h);
+    h->label = 0;
+    vt_lock(&vt__heaps_lock);
+    h->tls = NULL;
     vt__tls.heap = NO_HEAP;
     vt__tls.real = NULL;
     vt__tls.tag = 0;
-    vt_lock(&vt__heaps_lock);
     /* seq_cst: pairs with push_pending in remote.c; what was pushed before is collected here, what comes later is
      * collected by whoever pushed it */
     atomic_store_explicit(&h->state, HEAP_POOLED, memory_order_seq_cst);
@@ -173,6 +205,7 @@ void vt__heap_fork_prepare(void) {
      * on with it when the handler returns. */
     if (vt__tls.is_busy && fork_depth == 0) return;
     if (fork_depth++ > 0) return;
+    vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
     vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
@@ -193,4 +226,5 @@ void vt__heap_fork_done(bool is_child) {
         vt_lock_reset(&vt__heaps_lock);
     else
         vt_unlock(&vt__heaps_lock);
+    vt__probe_fork_done(is_child);
 }

@@ -9,6 +9,7 @@ VT_HIDDEN_BEGIN
 int vt__life_start(void); /* first use in this process: 0 when the heap is ready, or -errno */
 bool vt__life_thread_attached(
     void); /* arrange for vt__heap_detach_thread at this thread's end; false: it is ending */
+void vt__life_dump_wanted(void);       /* a heap profile is due; no lock is held */
 bool vt__life_thread_is_staying(void); /* false: this thread has begun to end */
 void vt__life_purge_wanted(
     void); /* memory waits to be given back; nobody may call us for a while */
@@ -16,6 +17,22 @@ void vt__life_foreign_free(
     void *p); /* p is not ours: another malloc's, or a mistake (does not return then) */
 void *vt__life_foreign_realloc(void *p, size_t n_bytes);
 size_t vt__life_foreign_usable_size(const void *p);
+
+uint64_t vt__probe_period(void); /* mean bytes between samples; 0: none */
+
+/* What the probes want to know. The period in force is doubled `shift` times. */
+uint32_t vt__probe_draw_count(
+    size_t n_bytes,
+    unsigned shift); /* mallocs of this size until the next sample, that one included */
+void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
+                         unsigned shift); /* a sample: asked for, given */
+void vt__probe_freed(const void *p);
+void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
+void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* while vt__exact_is_on */
+void vt__probe_exact_freed(const void *p);
+void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */
+void vt__probe_fork_prepare(void);
+void vt__probe_fork_done(bool is_child);
 
 VT_HIDDEN_END
 

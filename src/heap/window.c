@@ -189,6 +189,8 @@ int vt__window_grow(size_t n_chunks, size_t *first, size_t *got) {
     return 0;
 }
 
+size_t vt__heap_max_slices(void) { return vt__window.n_bytes >> VT_SLICE_SHIFT; }
+
 size_t vt__window_metadata_bytes(void) {
     return vt_racy_read(vt__map.n_slices) / VT_CHUNK_SLICES *
            (VT_CHUNK_SLICES * sizeof(struct slab) + sizeof(struct chunk));

@@ -3,14 +3,25 @@
 #define VT_LIFE_LIFE_H
 
 #include "base/base.h"
+#include "vitrine.h"
 
 VT_HIDDEN_BEGIN
 
 bool vt__life_watch_threads(
     void); /* once, before the heap is used: the end of a thread is told to us */
-void vt__life_watch_forks(void);   /* once, when the heap works */
-void vt__life_watch_exit(void);    /* once, when the heap works */
-void vt__life_purger_forget(void); /* in the child of a fork */
+void vt__life_watch_forks(void);         /* once, when the heap works */
+void vt__life_watch_exit_for_heap(void); /* the same when heap profiles begin */
+void vt__life_watch_exit(void);          /* once, when the heap works */
+void vt__life_purger_forget(void);       /* in the child of a fork */
+
+/* heap_dump.c: heap profiles */
+void vt__life_heap_begin(void); /* once, when the heap works: what the options ask for */
+void vt__life_heap_end(void);   /* at exit */
+int vt__life_heap_start(const char *prefix); /* from now on, files of this name; 0 or -errno */
+void vt__life_heap_stop(void);
+bool vt__life_heap_is_on(void);
+int vt__life_heap_write_fd(int fd, enum vt_heap_format format);
+int vt__life_heap_dump(const char *path); /* NULL: the next of the prefix's; 0 or -errno */
 
 VT_HIDDEN_END
 

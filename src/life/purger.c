@@ -1,4 +1,5 @@
-/* purger.c - a thread of ours that gives memory back while the program is idle; only with purge_thread=on.
+/* purger.c - a thread of ours that works while the program is idle: with purge_thread=on it gives memory back, with
+ * heap_seconds=N it writes heap profiles.
  *
  * Without it, what a program that oscillates may keep (docs/decisions/purge.md) stays until its next malloc or free. It is off by
  * default, because a thread nobody asked for breaks programs that unshare namespaces, is forbidden by some seccomp filters,
@@ -6,6 +7,7 @@
  *
  * Started by the library's constructor, not by malloc or free: those may be called with libc's locks held. It sleeps until
  * memory waits, works in steps of a quarter of purge_delay until none does, and sleeps again. The child of a fork has none.
+ * It needs little of its stack; a heap profile is written from mapped memory.
  *
  * Climate: host.   Owns: the word below.   Locks: none.
  */
@@ -26,14 +28,29 @@ static struct {
     _Atomic bool is_there;
 } purger;
 
-static void *purge_when_wanted(void *unused) {
+static void purge_until_done(void) {
     static uint32_t never;
+    atomic_store_explicit(&purger.is_wanted, 0, memory_order_relaxed);
+    do vt__os_wait_ms(&never, 0, vt_max(vt_opt(purge_delay) / 4, 10));
+    while (vt__heap_purge_step());
+}
+
+/* Sleeps until memory waits, or until then. */
+static void sleep_until(uint64_t ms) {
+    uint64_t now_ms = vt__os_now_ms();
+    if (now_ms < ms) vt__os_wait_ms(&purger.is_wanted, 0, vt_min(ms - now_ms, MSEC(3600000)));
+}
+
+static void *work_when_wanted(void *unused) {
+    uint64_t period_ms = vt_opt(heap_seconds) * MSEC(1000);
+    uint64_t next_ms = period_ms != 0 ? vt__os_now_ms() + period_ms : UINT64_MAX;
     for (;;) {
-        while (atomic_load_explicit(&purger.is_wanted, memory_order_relaxed) == 0)
-            vt__os_wait(&purger.is_wanted, 0);
-        atomic_store_explicit(&purger.is_wanted, 0, memory_order_relaxed);
-        do vt__os_wait_ms(&never, 0, vt_max(vt_opt(purge_delay) / 4, 10));
-        while (vt__heap_purge_step());
+        sleep_until(next_ms);
+        if (vt__os_now_ms() >= next_ms) {
+            next_ms += period_ms;
+            vt__life_dump_wanted();
+        }
+        if (atomic_load_explicit(&purger.is_wanted, memory_order_relaxed) != 0) purge_until_done();
     }
     return unused;
 }
@@ -55,16 +72,20 @@ __attribute__((constructor)) static void start_if_asked(void) {
     sigset_t all;
     sigset_t before;
     /* most programs do not ask, and their library starts with their first malloc, not here */
-    if (vt__os_getenv("VITRINE") == NULL && vt__os_getenv("VITRINE_PURGE_THREAD") == NULL) return;
-    if (vt__life_start() != 0 || !vt_opt(purge_thread)) return;
+    if (vt__os_getenv("VITRINE") == NULL && vt__os_getenv("VITRINE_PURGE_THREAD") == NULL &&
+        vt__os_getenv("VITRINE_HEAP_SECONDS") == NULL)
+        return;
+    if (vt__life_start() != 0 || (!vt_opt(purge_thread) && vt_opt(heap_seconds) == 0)) return;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all); /* the program's handlers run on the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_there = pthread_create(&id, &attributes, purge_when_wanted, NULL) == 0;
+    bool is_there = pthread_create(&id, &attributes, work_when_wanted, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     atomic_store_explicit(&purger.is_there, is_there, memory_order_relaxed);
-    if (!is_there) vt__warn("cannot start the thread of option", "purge_thread", "");
+    if (!is_there)
+        vt__warn("cannot start the thread of option",
+                 vt_opt(purge_thread) ? "purge_thread" : "heap_seconds", "");
 }

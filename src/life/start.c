@@ -13,6 +13,7 @@
 #include "heap/upcalls.h"
 #include "life/life.h"
 #include "os/os.h"
+#include "probe/probe.h"
 
 enum { NOT_YET = 1, READY = 0 }; /* else: the -errno it failed with */
 
@@ -21,6 +22,7 @@ static _Atomic int outcome = NOT_YET;
 
 static int start_locked(void) {
     vt__options_read();
+    vt__sample_set_period(vt_opt(sample));
     int err = vt__heap_start();
     if (err == 0) vt__life_watch_threads();
     /* release: everything the start wrote is visible to a thread that reads READY */
@@ -40,6 +42,7 @@ int vt__life_start(void) {
     if (is_first && err == 0) { /* these may malloc, so the heap must be ready and no lock held */
         vt__life_watch_forks();
         vt__life_watch_exit();
+        vt__life_heap_begin();
     }
     return err;
 }

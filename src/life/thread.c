@@ -11,6 +11,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "stack/stack.h"
 
 #define ROUNDS_TO_TRUST 3
 
@@ -24,6 +25,7 @@ static __thread unsigned char n_rounds __attribute__((tls_model("initial-exec"))
 static void thread_ends(void *unused) {
     (void)unused;
     n_rounds++;
+    vt__stack_thread_ends();
     vt__heap_detach_thread();
 }
 

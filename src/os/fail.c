@@ -1,6 +1,6 @@
 /* fail.c - makes system calls fail on purpose. Part of the audit build only.
  *
- * VITRINE_FAIL_NTH=n[:name]       the n-th call (of that name) answers -ENOMEM, once
+ * VITRINE_FAIL_NTH=n[:name]       the n-th call (of that name) answers -ENOMEM, once; n:file answers -ENOSPC
  * VITRINE_FAIL_ALWAYS=name[,name] these calls answer -ENOSYS always, as on a kernel that lacks them
  *
  * A test raises n until the run ends without reaching it, which the line at exit tells.
@@ -22,6 +22,8 @@ static const char *const call_names[VT_CALL_COUNT] = {
     [VT_CALL_NAME] = "anon_name",
     [VT_CALL_RANDOM] = "getrandom",
     [VT_CALL_SYSFS] = "sysfs",
+    [VT_CALL_PROC] = "proc",
+    [VT_CALL_FILE] = "file",
 };
 
 static struct {
@@ -58,6 +60,8 @@ static void read_wishes(void) {
 int vt__os_forced_failure(enum vt_os_call call) {
     if (!atomic_load(&fail.is_ready)) read_wishes();
     if ((fail.always >> call & 1) != 0) return -ENOSYS;
+    if (call == VT_CALL_FILE && fail.only == VT_CALL_FILE)
+        return atomic_fetch_sub(&fail.countdown, 1) == 1 ? -ENOSPC : 0;
     if (call > VT_CALL_PURGE && call != VT_CALL_MOVE)
         return 0; /* not memory: only FAIL_ALWAYS speaks of these */
     if (call == VT_CALL_NOREPLACE) return 0;

@@ -52,6 +52,8 @@ enum vt_os_call {
     VT_CALL_NAME,
     VT_CALL_RANDOM,
     VT_CALL_SYSFS,
+    VT_CALL_PROC, /* opening what is below /proc */
+    VT_CALL_FILE, /* create, write, close, rename of files we make */
     VT_CALL_COUNT
 };
 

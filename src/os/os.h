@@ -6,6 +6,8 @@
 #ifndef VT_OS_OS_H
 #define VT_OS_OS_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 
 VT_HIDDEN_BEGIN
@@ -27,12 +29,30 @@ void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or 
 void vt__os_name(void *at, size_t n_bytes,
                  const char *name); /* shown in /proc/PID/maps where supported */
 
+bool vt__os_is_readable(
+    const void *at); /* 8 bytes, aligned: asks the kernel, no fault; async-signal-safe */
+
+/* Address space that grows: reserved once, made accessible from the bottom, never given back. Without a lock and
+ * async-signal-safe: committing what another thread is committing too does no harm. */
+struct vt_region {
+    size_t max_bytes; /* wanted; what could be had is in n_bytes */
+    size_t step_bytes;
+    _Atomic(char *) base; /* NULL: not reserved yet */
+    _Atomic size_t n_bytes, n_ready;
+};
+#define VT_REGION(max, step)                                                                       \
+    { (max), (step), NULL, 0, 0 }
+char *vt__region_base(struct vt_region *r);             /* NULL: no address space */
+bool vt__region_ready(struct vt_region *r, size_t end); /* the first `end` bytes may be used */
+
 /* Threads and time */
 void vt__os_wait(void *word, uint32_t while_value);
 void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms);
 void vt__os_wake(void *word, int n);
-uint64_t vt__os_now_ms(void); /* monotonic, coarse */
+uint64_t vt__os_now_ms(void);  /* monotonic, coarse */
+uint64_t vt__os_wall_ns(void); /* since 1970 */
 int vt__os_pid(void);
+int vt__os_tid(void);       /* the kernel's id of the calling thread */
 unsigned vt__os_node(void); /* NUMA node of the calling thread; 0 when unknown */
 
 /* The process's surroundings; each answers a harmless default when it cannot be found out */
@@ -50,6 +70,36 @@ bool vt__os_brk_start(uintptr_t *out); /* where the brk heap begins; false: not 
 size_t vt__os_read_file(const char *path, char *buf,
                         size_t cap); /* NUL-terminated; 0 if unreadable */
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; slow */
+
+/* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
+int vt__os_open_read(const char *path);
+int vt__os_open_folder(const char *path);
+int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
+int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
+                                                           without a reader is -ENXIO */
+long vt__os_read(int fd, void *buf, size_t n_bytes);    /* bytes, 0 at the end, or -errno */
+long vt__os_read_at(int fd, void *buf, size_t n_bytes, uint64_t offset);
+int vt__os_seek_start(int fd);
+int vt__os_empty(int fd); /* ftruncate to 0 */
+void vt__os_close(int fd);
+int vt__os_close_written(
+    int fd); /* closed in any case; a network file system may tell only now that it is full */
+int vt__os_rename(int folder, const char *from, const char *to);
+int vt__os_unlink(int folder, const char *name);
+/* Is there something of that name that is not a regular file (a device, a pipe, a link, a folder)? */
+bool vt__os_is_special(int folder, const char *name);
+int vt__os_write_all(int fd, const char *data, size_t n_bytes); /* like vt__os_write, and waits for
+                                                                   a descriptor that does not block */
+/* "no space left on device"; NULL: one we have no words for. `err` is negative. */
+const char *vt__os_error_words(int err);
+
+/* A write to a pipe without a reader or past the file size limit also sends a signal, which would end the program. It is
+ * held back between the two calls; `err` says whether one of ours is waiting, to be dropped. */
+struct vt_held_signals {
+    uint64_t mask, pending;
+};
+void vt__os_hold_write_signals(struct vt_held_signals *held);
+void vt__os_release_write_signals(const struct vt_held_signals *held, int err);
 
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
 int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,13 +39,27 @@ void vt__os_wake(void *word, int n) {
     vt__syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, n, 0, 0, 0);
 }
 
+bool vt__os_is_readable(const void *at) {
+    /* A wait that does not wait: the kernel looks at the word and tells us if it could. Filters that let malloc live allow it. */
+    struct timespec none = {0, 0};
+    return vt__syscall(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, 0, (long)&none, 0, 0) != -EFAULT;
+}
+
 uint64_t vt__os_now_ms(void) {
     struct timespec t = {0, 0};
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+uint64_t vt__os_wall_ns(void) {
+    struct timespec t = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 int vt__os_pid(void) { return (int)vt__syscall(SYS_getpid, 0, 0, 0, 0, 0, 0); }
+
+int vt__os_tid(void) { return (int)vt__syscall(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 
 unsigned vt__os_node(void) {
     unsigned cpu = 0;
@@ -84,9 +99,14 @@ const char *vt__os_getenv(const char *name) {
 }
 
 size_t vt__os_address_limit(void) {
+    static _Atomic size_t known; /* asked once, at the start: later a filter may forbid it */
+    size_t limit = atomic_load_explicit(&known, memory_order_relaxed);
+    if (limit != 0) return limit;
     struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
-    if (vt__syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&l, 0, 0) != 0) return SIZE_MAX;
-    return l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : l.rlim_cur;
+    bool is_told = vt__syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&l, 0, 0) == 0;
+    limit = !is_told || l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : vt_max(l.rlim_cur, 1);
+    atomic_store_explicit(&known, limit, memory_order_relaxed);
+    return limit;
 }
 
 size_t vt__os_read_file(const char *path, char *buf, size_t cap) {
@@ -185,7 +205,7 @@ int vt__os_write(int fd, const char *data, size_t n_bytes) {
     while (n_bytes > 0) {
         long n = vt__syscall(SYS_write, fd, (long)data, (long)n_bytes, 0, 0, 0);
         if (n == -EINTR) continue;
-        if (n <= 0) return (int)n;
+        if (n <= 0) return n < 0 ? (int)n : -EIO; /* nothing taken, and no reason given */
         data += n;
         n_bytes -= (size_t)n;
     }

@@ -71,7 +71,7 @@ check_preload() {
     local file lib=${2:-$VT_SO} seen
     file=$(binary_of "$1") || fail "no such program: $1"
     case $CHECKED in *" $file:$lib "*) return 0 ;; esac
-    seen=$(env -u VITRINE_FAIL_ALWAYS -u VITRINE_FAIL_NTH LD_PRELOAD="$lib" ldd "$file" 2>&1) ||
+    seen=$(env -u VITRINE_FAIL_ALWAYS -u VITRINE_FAIL_NTH -u VITRINE -u VITRINE_HEAP_PROFILE LD_PRELOAD="$lib" ldd "$file" 2>&1) ||
         fail "ldd $file under LD_PRELOAD=$lib: $seen"
     case $seen in
         *"cannot be preloaded"*|*"ERROR: ld.so"*) fail "the loader refuses $lib: $seen" ;;

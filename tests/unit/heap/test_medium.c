@@ -15,7 +15,7 @@ TEST(medium, a_slab_is_used_up_before_another_one_is_taken) {
         size_t before = n_used_slices();
         struct blocks b = take_blocks(k->capacity, k->block_bytes);
         assert_int_equal(n_used_slices(), before + k->n_slices);
-        assert_int_equal(medium_of(c)->first, 0); /* used up: in no queue */
+        assert_int_equal(medium_of(c)->queue.first, 0); /* used up: in no queue */
         free_blocks(b);
         vt__heap_release_all();
         assert_int_equal(n_used_slices(), before);

@@ -1,0 +1,94 @@
+/* heap_source.c - see heap_source.h. One row per site: stack, size of block, thread, labels. Climate: host, no malloc. */
+#include "dump/heap_source.h"
+
+#include "os/os.h"
+#include "probe/chance.h"
+#include "probe/exact.h"
+#include "stack/stack.h"
+
+static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
+
+static unsigned put_labels(struct vt_heap_rows *r, uint32_t label) {
+    struct vt_label l;
+    unsigned n = 0;
+    for (; n < VT_ROW_LABELS && vt__label_get(label, &l); label = l.parent, n++) {
+        r->keys[n] = l.key;
+        r->values[n] = l.value;
+    }
+    return n;
+}
+
+/* What would have been seen at the period the file names. It is what was seen, unless the period was stretched or changed. */
+static void put_seen(const struct vt_heap_rows *r, struct vt_heap_row *row) {
+    size_t size = r->site.block_bytes;
+    double chance = vt__probability_of((double)size / (double)vt_max(r->period_bytes, 1));
+    row->seen_inuse_objects = rounded((double)row->inuse_objects * chance);
+    row->seen_alloc_objects = rounded((double)row->alloc_objects * chance);
+    row->seen_inuse_bytes = row->seen_inuse_objects * size;
+    row->seen_alloc_bytes = row->seen_alloc_objects * size;
+}
+
+static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
+    const struct vt_site *s = &r->site;
+    bool is_peak = r->kind == VT_HEAP_PEAK;
+    row->alloc_objects = rounded(s->alloc.objects);
+    row->alloc_bytes = rounded(s->alloc.bytes);
+    row->alloc_requested_bytes = rounded(s->alloc.requested_bytes);
+    row->inuse_objects = rounded(is_peak ? s->peak.objects : s->alloc.objects - s->freed.objects);
+    row->inuse_bytes = rounded(is_peak ? s->peak.bytes : s->alloc.bytes - s->freed.bytes);
+    row->inuse_requested_bytes = rounded(
+        is_peak ? s->peak.requested_bytes : s->alloc.requested_bytes - s->freed.requested_bytes);
+    put_seen(r, row);
+}
+
+static bool next_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    if (!vt__sample_next_site(&r->cursor, &r->site)) return false;
+    row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
+    row->thread = r->site.thread;
+    row->n_labels = put_labels(r, r->site.label);
+    row->label_keys = r->keys;
+    row->label_values = r->values;
+    put_counts(r, row);
+    return true;
+}
+
+static bool next_growth(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    struct vt_growth g;
+    if (!vt__growth_next(&r->cursor, &g)) return false;
+    row->n_pcs = vt__depot_get(g.stack, &row->pc);
+    row->inuse_objects = row->alloc_objects = row->seen_inuse_objects = row->seen_alloc_objects =
+        g.n;
+    row->inuse_bytes = row->alloc_bytes = row->seen_inuse_bytes = row->seen_alloc_bytes = g.n_bytes;
+    row->inuse_requested_bytes = row->alloc_requested_bytes = g.n_bytes;
+    return true;
+}
+
+static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    struct vt_exact_row e;
+    if (!vt__exact_next(&r->cursor, &e)) return false;
+    row->n_pcs = vt__depot_get(e.stack, &row->pc);
+    row->alloc_objects = row->seen_alloc_objects = e.n_alloc;
+    row->alloc_bytes = row->seen_alloc_bytes = e.alloc_bytes;
+    row->alloc_requested_bytes = e.alloc_requested_bytes;
+    row->inuse_objects = row->seen_inuse_objects = e.n_alloc - e.n_freed;
+    row->inuse_bytes = row->seen_inuse_bytes = e.alloc_bytes - e.freed_bytes;
+    row->inuse_requested_bytes = e.alloc_requested_bytes - e.freed_requested_bytes;
+    return true;
+}
+
+static bool next(void *state, struct vt_heap_row *row) {
+    struct vt_heap_rows *r = state;
+    if (r->kind == VT_HEAP_EXACT) return next_exact(r, row);
+    return r->kind == VT_HEAP_GROWTH ? next_growth(r, row) : next_site(r, row);
+}
+
+static void rewind_rows(void *state) { ((struct vt_heap_rows *)state)->cursor = 0; }
+
+struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
+    uint64_t now_ns = vt__os_wall_ns();
+    *rows = (struct vt_heap_rows){.kind = kind};
+    bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK;
+    rows->period_bytes = is_sampled ? vt__sample_period() : 1;
+    return (struct vt_heap_source){kind, rows->period_bytes, now_ns, now_ns - vt__sample_since_ns(),
+                                   rows, rewind_rows,        next};
+}

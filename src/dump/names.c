@@ -1,0 +1,67 @@
+/* names.c - see names.h. Climate: host, no malloc.   Owns: nothing.
+ *
+ * A pattern has %x for its parts:  x prefix   n number   N number, four digits at least   i pid   s pid namespace and a dot,
+ * or nothing   r reason's letter and number.
+ */
+#include "dump/names.h"
+
+#include <errno.h>
+
+#include "base/text.h"
+
+/* gperftools gives a forked child no name of its own, so parent and child overwrite each other; ours do not. */
+static const char *const patterns[][3] = {
+    [VT_NAMES_VITRINE] = {[VT_PROCESS_FIRST] = "%x.%N.heap",
+                          [VT_PROCESS_FORKED] = "%x.%i.%N.heap",
+                          [VT_PROCESS_EXECED] = "%x.%i.%N.heap"},
+    [VT_NAMES_GPERFTOOLS] = {[VT_PROCESS_FIRST] = "%x.%N.heap",
+                             [VT_PROCESS_FORKED] = "%x_%i.%N.heap",
+                             [VT_PROCESS_EXECED] = "%x_%i.%N.heap"},
+    [VT_NAMES_JEMALLOC] = {[VT_PROCESS_FIRST] = "%x.%s%i.%n.%r.heap",
+                           [VT_PROCESS_FORKED] = "%x.%s%i.%n.%r.heap",
+                           [VT_PROCESS_EXECED] = "%x.%s%i.%n.%r.heap"},
+};
+
+/* jemalloc has four; its final one is not counted. */
+static const char letters[] = {
+    [VT_DUMP_ASKED] = 'm', [VT_DUMP_SIGNAL] = 'm', [VT_DUMP_BYTES] = 'i',
+    [VT_DUMP_TIME] = 'i',  [VT_DUMP_HIGH] = 'u',   [VT_DUMP_EXIT] = 'f',
+};
+
+static void put_four_digits(struct vt_text *t, uint64_t n) {
+    for (uint64_t limit = 1000; limit > n && limit > 1; limit /= 10) vt__text_char(t, '0');
+    vt__text_uint(t, n);
+}
+
+static void put_part(struct vt_text *t, char part, const struct vt_dump_name *name) {
+    switch (part) {
+    case 'x': vt__text_put(t, name->prefix); break;
+    case 'n': vt__text_uint(t, name->number); break;
+    case 'N': put_four_digits(t, name->number); break;
+    case 'i': vt__text_uint(t, (uint64_t)name->pid); break;
+    case 's':
+        if (name->pid_namespace == 0) break;
+        vt__text_uint(t, name->pid_namespace);
+        vt__text_char(t, '.');
+        break;
+    case 'r':
+        vt__text_char(t, letters[name->reason]);
+        if (name->reason != VT_DUMP_EXIT) vt__text_uint(t, name->reason_number);
+        break;
+    default: break; /* not in any pattern above */
+    }
+}
+
+int vt__dump_name(char *buf, size_t n_bytes, const struct vt_dump_name *name) {
+    struct vt_text t = {buf, n_bytes, 0, false, NULL, NULL};
+    for (const char *s = patterns[name->style][name->process]; *s != '\0'; s++) {
+        if (*s == '%')
+            put_part(&t, *++s, name);
+        else
+            vt__text_char(&t, *s);
+    }
+    vt__text_char(&t, '\0');
+    if (!t.is_cut) return 0;
+    if (n_bytes > 0) buf[0] = '\0';
+    return -ENAMETOOLONG;
+}

@@ -1,0 +1,62 @@
+/* profile.h - heap profiles: what a probe hands over, and the files that are written from it.
+ *
+ * A probe offers a source: rows, one after another, as often as a writer rewinds. Nothing is stopped meanwhile, so a row may
+ * have changed when it is seen again; a file is complete as of some moment between its beginning and its end.
+ *
+ * Climate: host, no malloc; also at exit, in a slow path that a signal began, in a forked child. Working memory (about
+ * 2 MiB) is mapped for the time of one call, the stack is used sparingly, and there is no state between calls, so any number
+ * of threads may write at once. The caller holds no lock that malloc or the source's rows need.
+ */
+#ifndef VT_DUMP_PROFILE_H
+#define VT_DUMP_PROFILE_H
+
+#include "base/base.h"
+#include "vitrine.h"
+
+VT_HIDDEN_BEGIN
+
+/* One stack (and thread, and labels) of a heap profile.
+ *
+ * The same stack may come in several rows: by thread, by labels, and by size. Readers add them up. The readers that scale
+ * `seen_*` take a row's mean size for the size of each of its blocks; a source that gives a row per stack and block size is
+ * therefore read back without bias, one that mixes sizes in a row only roughly.
+ * A row whose counts are all 0 is left out. */
+struct vt_heap_row {
+    const uintptr_t *pc;     /* return addresses, innermost first */
+    unsigned n_pcs;          /* 0: the stack is not known; written as the one address 0 */
+    uint32_t thread;         /* kernel thread id; 0: all threads together */
+    const char *thread_name; /* may be NULL */
+    unsigned n_labels;
+    const char *const *label_keys, *const *label_values;
+    /* as sampled: what was seen, with class sizes (gperftools' and jemalloc's readers scale these themselves) */
+    uint64_t seen_inuse_objects, seen_inuse_bytes, seen_alloc_objects, seen_alloc_bytes;
+    /* estimates of the truth (equal to seen_* in exact mode) */
+    uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
+    uint64_t inuse_requested_bytes, alloc_requested_bytes; /* what the program asked for */
+};
+
+enum vt_heap_kind { VT_HEAP_SAMPLED, VT_HEAP_EXACT, VT_HEAP_GROWTH, VT_HEAP_PEAK, VT_HEAP_MMAP };
+
+struct vt_heap_source {
+    enum vt_heap_kind kind;
+    uint64_t period_bytes;         /* mean bytes between samples; 1 when exact */
+    uint64_t time_ns, duration_ns; /* wall clock of the dump; since the start of recording */
+    void *state;
+    void (*rewind)(void *state); /* called before every pass, the first too */
+    /* false at the end; the row's pointers are valid until the next call. Fields not set are 0: the writer clears the row. */
+    bool (*next)(void *state, struct vt_heap_row *row);
+};
+
+/* To a descriptor, from where it stands; it stays open. A descriptor that does not block is waited for. SIGPIPE and SIGXFSZ
+ * are held back. 0 or -errno; after an error some of the profile may be written. -ENOMEM: no working memory. */
+int vt__heap_write_fd(int fd, enum vt_heap_format format, const struct vt_heap_source *src);
+
+/* Under a temporary name beside it, `.vitrine.PID.TID.N.tmp`, then renamed: complete or absent, an older file of that name
+ * stays until then. What is no regular file (a device, a pipe, a symbolic link) is written in place and never replaced.
+ * 0 or -errno, and one line on stderr ("vitrine: error: cannot write profile 'PATH': ...") on failure. */
+int vt__heap_write_file(const char *path, enum vt_heap_format format,
+                        const struct vt_heap_source *src);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,145 @@
+/* heap_dump.c - when heap profiles are written, and under which names.
+ *
+ *   at exit, on a signal, by bytes allocated or in use (the probes ask), every so many seconds (the helper thread), by call
+ *
+ * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew.
+ *
+ * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
+ * path of ours.   Owns: the state below.   Locks: dump, so that two dumps have two numbers.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "conf/options.h"
+#include "dump/heap_source.h"
+#include "dump/names.h"
+#include "heap/heap.h"
+#include "heap/upcalls.h"
+#include "life/life.h"
+#include "os/os.h"
+#include "probe/exact.h"
+
+#define PATH_BYTES 1024
+
+static struct {
+    _Atomic bool is_on;
+    _Atomic uint32_t n_dumps;
+    _Atomic int pid; /* of who began */
+    bool is_child;
+    char prefix[PATH_BYTES];
+} dumps;
+
+static enum vt_heap_format format_of_options(void) {
+    static const struct {
+        const char *name;
+        enum vt_heap_format format;
+    } rows[] = {{"proto", VT_PROFILE_PROTO},
+                {"gperftools", VT_GPERFTOOLS_HEAP},
+                {"jemalloc", VT_JEMALLOC_HEAP},
+                {"collapsed", VT_COLLAPSED}};
+    const char *wanted = vt_opt_text(heap_format);
+    if (wanted == NULL) return VT_PROFILE_PROTO;
+    for (size_t i = 0; i < vt_countof(rows); i++)
+        if (vt__str_equal(wanted, rows[i].name)) return rows[i].format;
+    vt__warn("unknown format", wanted,
+             " in option heap_format: it takes proto, gperftools, jemalloc or collapsed");
+    vt_opt(heap_format) = 0; /* said once */
+    return VT_PROFILE_PROTO;
+}
+
+static int next_name(char *path) {
+    int pid = vt__os_pid();
+    if (atomic_exchange_explicit(&dumps.pid, pid, memory_order_relaxed) != pid) {
+        dumps.is_child = true;
+        atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
+    }
+    struct vt_dump_name name = {
+        .style = VT_NAMES_VITRINE,
+        .process = dumps.is_child ? VT_PROCESS_FORKED : VT_PROCESS_FIRST,
+        .prefix = dumps.prefix,
+        .pid = pid,
+        .number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1};
+    return vt__dump_name(path, PATH_BYTES, &name);
+}
+
+int vt__life_heap_start(const char *prefix) {
+    struct vt_text t = {dumps.prefix, PATH_BYTES - 1, 0, false, NULL, NULL};
+    if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
+    vt__text_put(&t, prefix);
+    dumps.prefix[t.len] = '\0';
+    if (t.is_cut) return -ENAMETOOLONG;
+    atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
+    atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
+    dumps.is_child = false;
+    vt__sample_set_triggers(vt_opt(heap_interval), vt_opt(heap_growth));
+    vt__life_watch_exit_for_heap();
+    atomic_store_explicit(&dumps.is_on, true, memory_order_release);
+    return 0;
+}
+
+void vt__life_heap_stop(void) {
+    atomic_store_explicit(&dumps.is_on, false, memory_order_relaxed);
+    vt__sample_set_triggers(0, 0);
+}
+
+bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
+
+static enum vt_heap_kind kind_now(void) {
+    return vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED;
+}
+
+int vt__life_heap_write_fd(int fd, enum vt_heap_format format) {
+    struct vt_heap_rows rows;
+    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
+    return vt__heap_write_fd(fd, format, &source);
+}
+
+static bool is_path(const char *s) {
+    while (*s != '\0' && *s != '/') s++;
+    return *s == '/';
+}
+
+int vt__life_heap_dump(const char *path) {
+    char name[PATH_BYTES];
+    struct vt_heap_rows rows;
+    if (path == NULL || !is_path(path)) {
+        if (!vt__life_heap_is_on()) return -ENOENT;
+        int err = next_name(name);
+        if (err != 0) return err;
+        path = name;
+    }
+    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
+    return vt__heap_write_file(path, format_of_options(), &source);
+}
+
+void vt__life_dump_wanted(void) {
+    if (vt__life_heap_is_on()) (void)vt__life_heap_dump(NULL);
+}
+
+static void on_signal(int number) {
+    int saved = errno;
+    (void)number;
+    if (vt__enter()) { /* no slow path of ours was interrupted: no lock is held by this thread */
+        vt__leave();
+        vt__life_dump_wanted();
+    } else {
+        atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
+    }
+    errno = saved;
+}
+
+void vt__life_heap_begin(void) {
+    if (vt_opt(exact) && vt__exact_set(true) != 0)
+        vt__warn("no memory for option", "exact", ": profiles are sampled");
+    const char *prefix = vt_opt_text(heap_profile);
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    if (prefix == NULL || vt__life_heap_start(prefix) != 0 || vt_opt(heap_signal) == 0) return;
+    if (sigaction((int)vt_opt(heap_signal), &action, NULL) != 0)
+        vt__warn("cannot handle the signal of option", "heap_signal", "");
+}
+
+void vt__life_heap_end(void) {
+    if (vt__life_heap_is_on() && vt_opt(heap_exit)) (void)vt__life_heap_dump(NULL);
+}

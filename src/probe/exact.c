@@ -1,0 +1,224 @@
+/* exact.c - every allocation and every free, by stack.
+ *
+ *   malloc   stack -> id; the thread's table[id].alloc += ; the block's note = id
+ *   free     the block's note -> id; the thread's table[id].freed +=
+ *
+ * A thread adds to its own table, so nobody waits; a reader adds the tables up. Notes lie in a reservation of one OS page per
+ * slice of the window, which becomes memory as it is written: 8 bytes per block.
+ *
+ * Off, nothing of this is reached: malloc and free of a thread take their fast paths, which the heap cuts while it is on.
+ *
+ * Climate: malloc, inside a slow path of the heap.   Owns: notes and tables.   Locks: probe, for a table that grows.
+ */
+#include "probe/exact.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "heap/heap.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+#include "probe/impl.h"
+#include "probe/table.h"
+#include "stack/stack.h"
+
+#define NOTES_PER_SLICE (VT_OS_PAGE / sizeof(uint64_t))
+#define COMMIT_SLICES 64 /* notes become accessible for so many slices at a time */
+#define FIRST_SLOTS 1024
+#define SLACK_MAX ((1u << 24) - 1)
+#define TELL_BYTES KiB(64) /* a thread tells the others what it allocated in such steps */
+
+/* id of the stack, bytes given above those asked for, and the epoch in which it was written; all 0: none. */
+struct note {
+    uint32_t stack;
+    uint32_t slack_and_epoch; /* bits 31..8, 7..0 */
+};
+
+struct table {
+    struct table *next;
+    _Atomic(struct vt_exact_row *) rows; /* open addressing by stack; stack 0: empty */
+    uint32_t n_slots, n;
+    int64_t untold_alloc, untold_live;
+    struct vt_frames frames; /* too large for the stack of whoever mallocs */
+};
+
+static struct {
+    _Atomic bool is_on;
+    uint8_t epoch; /* of the notes: those of an earlier time mean nothing */
+    struct note *notes;
+    size_t n_slices;
+    _Atomic uint8_t *is_committed; /* by COMMIT_SLICES */
+    struct table *tables;
+    _Atomic int64_t alloc_bytes, live_bytes;
+} exact;
+
+/* ---- notes ---- */
+
+static int open_notes(void) {
+    void *at = NULL;
+    size_t n = vt__heap_max_slices();
+    if (exact.notes != NULL) return 0;
+    int err = vt__os_map(vt_round_up(n / COMMIT_SLICES + 1, VT_OS_PAGE), &at);
+    if (err != 0) return err;
+    exact.is_committed = at;
+    err = vt__os_reserve(n * VT_OS_PAGE, VT_OS_PAGE, &at);
+    if (err != 0) return err;
+    exact.n_slices = n;
+    exact.notes = at;
+    return 0;
+}
+
+static struct note *note_of(size_t slice, size_t number) {
+    _Atomic uint8_t *is_committed = &exact.is_committed[slice / COMMIT_SLICES];
+    struct note *first = exact.notes + slice * NOTES_PER_SLICE;
+    if (vt_unlikely(atomic_load_explicit(is_committed, memory_order_acquire) == 0)) {
+        struct note *from = exact.notes + slice / COMMIT_SLICES * COMMIT_SLICES * NOTES_PER_SLICE;
+        size_t n_slices =
+            vt_min(COMMIT_SLICES, exact.n_slices - slice / COMMIT_SLICES * COMMIT_SLICES);
+        if (vt__os_commit(from, n_slices * VT_OS_PAGE) != 0) return NULL;
+        atomic_store_explicit(is_committed, 1, memory_order_release);
+    }
+    return first + number;
+}
+
+/* ---- tables ---- */
+
+static struct vt_exact_row *find_in(struct vt_exact_row *rows, uint32_t n_slots, uint32_t stack) {
+    uint32_t i = (uint32_t)vt__mix(stack) & (n_slots - 1);
+    while (rows[i].stack != 0 && rows[i].stack != stack) i = (i + 1) & (n_slots - 1);
+    return &rows[i];
+}
+
+/* Twice the rows. The old ones stay where they are: a reader may be among them. */
+static bool grow(struct table *t) {
+    uint32_t n_slots = t->n_slots == 0 ? FIRST_SLOTS : t->n_slots * 2;
+    void *at = NULL;
+    struct vt_exact_row *old = atomic_load_explicit(&t->rows, memory_order_relaxed);
+    if (vt__os_map(vt_round_up(n_slots * sizeof(*old), VT_OS_PAGE), &at) != 0) return false;
+    struct vt_exact_row *rows = at;
+    for (uint32_t i = 0; i < t->n_slots; i++)
+        if (old[i].stack != 0) *find_in(rows, n_slots, old[i].stack) = old[i];
+    vt_lock(&vt__probe_lock);
+    atomic_store_explicit(&t->rows, rows, memory_order_release);
+    t->n_slots = n_slots;
+    vt_unlock(&vt__probe_lock);
+    return true;
+}
+
+static struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
+    if (vt_unlikely(2 * (t->n + 1) > t->n_slots) && !grow(t) && t->n + 1 >= t->n_slots) return NULL;
+    struct vt_exact_row *r =
+        find_in(atomic_load_explicit(&t->rows, memory_order_relaxed), t->n_slots, stack);
+    if (r->stack == 0) {
+        r->stack = stack;
+        t->n++;
+    }
+    return r;
+}
+
+static struct table *my_table(void) {
+    void **slot = vt__heap_probe_slot();
+    if (slot == NULL) return NULL;
+    if (vt_likely(*slot != NULL)) return *slot;
+    struct table *t = vt__arena_take(sizeof(*t), VT_CACHE_LINE);
+    if (t == NULL) return NULL;
+    vt_lock(&vt__probe_lock);
+    t->next = exact.tables;
+    exact.tables = t;
+    vt_unlock(&vt__probe_lock);
+    *slot = t;
+    return t;
+}
+
+/* ---- what the heap tells ---- */
+
+static void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
+    t->untold_alloc += alloc_bytes;
+    t->untold_live += live_bytes;
+    if (t->untold_alloc < (int64_t)TELL_BYTES && t->untold_live > -(int64_t)TELL_BYTES) return;
+    /* relaxed: sums that drive dumps; they may lag by TELL_BYTES for each thread */
+    int64_t alloc =
+        atomic_fetch_add_explicit(&exact.alloc_bytes, t->untold_alloc, memory_order_relaxed);
+    int64_t live =
+        atomic_fetch_add_explicit(&exact.live_bytes, t->untold_live, memory_order_relaxed);
+    vt__sample_pull_triggers((double)(alloc + t->untold_alloc), (double)(live + t->untold_live));
+    t->untold_alloc = t->untold_live = 0;
+}
+
+void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
+    struct vt_heap_block b;
+    struct table *t = my_table();
+    if (t == NULL || !vt__heap_block(p, &b)) return;
+    struct note *note = note_of(b.slice, b.number);
+    if (note == NULL) return;
+    vt__stack_here(&t->frames);
+    uint32_t stack = vt__depot_put(&t->frames);
+    struct vt_exact_row *r = stack != 0 ? row_of(t, stack) : NULL;
+    if (r == NULL) {
+        *note = (struct note){0};
+        return;
+    }
+    uint32_t slack = (uint32_t)vt_min(b.n_bytes - vt_min(n_bytes, b.n_bytes), SLACK_MAX);
+    *note = (struct note){stack, slack << 8 | exact.epoch};
+    r->n_alloc++;
+    r->alloc_bytes += b.n_bytes;
+    r->alloc_requested_bytes += b.n_bytes - slack;
+    tell(t, (int64_t)b.n_bytes, (int64_t)b.n_bytes);
+}
+
+void vt__probe_exact_freed(const void *p) {
+    struct vt_heap_block b;
+    if (!vt__heap_block(p, &b)) return;
+    struct note *note = note_of(b.slice, b.number);
+    if (note == NULL || note->stack == 0 || (note->slack_and_epoch & 0xff) != exact.epoch)
+        return; /* from before */
+    struct table *t = my_table();
+    struct vt_exact_row *r = t != NULL ? row_of(t, note->stack) : NULL;
+    if (r == NULL) return;
+    r->n_freed++;
+    r->freed_bytes += b.n_bytes;
+    r->freed_requested_bytes += b.n_bytes - (note->slack_and_epoch >> 8);
+    *note = (struct note){0};
+    tell(t, 0, -(int64_t)b.n_bytes);
+}
+
+/* ---- on, off, reading ---- */
+
+bool vt__exact_is_set(void) { return atomic_load_explicit(&exact.is_on, memory_order_relaxed); }
+
+int vt__exact_set(bool on) {
+    if (on == vt__exact_is_set()) return 0;
+    if (!vt__probe_enter()) return -EAGAIN;
+    int err = on ? open_notes() : 0;
+    if (err == 0 && on && ++exact.epoch == 0) exact.epoch = 1;
+    if (err == 0) atomic_store_explicit(&exact.is_on, on, memory_order_relaxed);
+    vt__probe_leave();
+    if (err == 0) vt__heap_set_exact(on);
+    return err;
+}
+
+static void add_row(struct vt_exact_row *sum, const struct vt_exact_row *r) {
+    sum->n_alloc += r->n_alloc;
+    sum->alloc_bytes += r->alloc_bytes;
+    sum->alloc_requested_bytes += r->alloc_requested_bytes;
+    sum->n_freed += r->n_freed;
+    sum->freed_bytes += r->freed_bytes;
+    sum->freed_requested_bytes += r->freed_requested_bytes;
+}
+
+/* Approximate while threads allocate: a row may be read between two of its fields. */
+VT_READS_RACILY static void add_tables(struct vt_exact_row *sum) {
+    for (const struct table *t = exact.tables; t != NULL; t = t->next)
+        if (t->n_slots != 0) add_row(sum, find_in(atomic_load(&t->rows), t->n_slots, sum->stack));
+}
+
+bool vt__exact_next(uint32_t *cursor, struct vt_exact_row *out) {
+    while (*cursor < vt__depot_count()) {
+        *out = (struct vt_exact_row){.stack = ++*cursor};
+        if (!vt__probe_enter()) return false;
+        add_tables(out);
+        vt__probe_leave();
+        if (out->n_alloc != 0) return true;
+    }
+    return false;
+}

@@ -1,0 +1,24 @@
+/* exact.h - every allocation, when asked for: probe/exact.c. Climate: malloc; the readers host. */
+#ifndef VT_PROBE_EXACT_H
+#define VT_PROBE_EXACT_H
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+int vt__exact_set(
+    bool
+        on); /* from now on; 0 or -errno. What was allocated before is not known, and its free not counted */
+bool vt__exact_is_set(void);
+
+struct vt_exact_row {
+    uint32_t stack;
+    uint64_t n_alloc, alloc_bytes, alloc_requested_bytes;
+    uint64_t n_freed, freed_bytes, freed_requested_bytes;
+};
+bool vt__exact_next(uint32_t *cursor,
+                    struct vt_exact_row *out); /* *cursor begins at 0. False at the end */
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,43 @@
+/* growth.c - where the heap took address space from the system, by stack. Never decreases.
+ *
+ * Climate: malloc.   Owns: the table.   Locks: none of its own: the heap calls under its pool lock, the readers copy rows that
+ * only ever grow. Limit: GROWTHS stacks; what comes later is added to the last.
+ */
+#include <stdatomic.h>
+
+#include "heap/upcalls.h"
+#include "probe/probe.h"
+#include "stack/stack.h"
+
+#define GROWTHS 1024
+
+static struct {
+    _Atomic uint32_t n;
+    struct {
+        _Atomic uint32_t stack;
+        _Atomic uint64_t n, n_bytes;
+    } row[GROWTHS];
+    struct vt_frames frames;
+} growth;
+
+void vt__probe_grown(size_t n_bytes) {
+    vt__stack_here(&growth.frames);
+    uint32_t stack = vt__depot_put(&growth.frames);
+    uint32_t n = atomic_load_explicit(&growth.n, memory_order_relaxed), i = 0;
+    while (i < n && atomic_load_explicit(&growth.row[i].stack, memory_order_relaxed) != stack) i++;
+    if (i == GROWTHS) i--;
+    atomic_store_explicit(&growth.row[i].stack, stack, memory_order_relaxed);
+    atomic_fetch_add_explicit(&growth.row[i].n, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&growth.row[i].n_bytes, n_bytes, memory_order_relaxed);
+    /* release: a reader that sees the row counted sees what is in it */
+    if (i == n) atomic_store_explicit(&growth.n, n + 1, memory_order_release);
+}
+
+bool vt__growth_next(uint32_t *cursor, struct vt_growth *out) {
+    if (*cursor >= atomic_load_explicit(&growth.n, memory_order_acquire)) return false;
+    uint32_t i = (*cursor)++;
+    out->stack = atomic_load_explicit(&growth.row[i].stack, memory_order_relaxed);
+    out->n = atomic_load_explicit(&growth.row[i].n, memory_order_relaxed);
+    out->n_bytes = atomic_load_explicit(&growth.row[i].n_bytes, memory_order_relaxed);
+    return true;
+}

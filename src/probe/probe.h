@@ -1,0 +1,72 @@
+/* probe.h - what the probes know about the program's memory, as other rooms see it.
+ *
+ * Sampled: each malloc is drawn with a chance that grows with its size, one per `period` bytes on average (heap/draw.c). What
+ * was drawn is kept until it is freed, and counts for as many as it stands for: 1 / its chance. Sums of that are unbiased.
+ *
+ * Climate: malloc; the readers host.   Callers: heap/ by heap/upcalls.h, dump/ reads, life/ and dialect/ set.
+ */
+#ifndef VT_PROBE_PROBE_H
+#define VT_PROBE_PROBE_H
+
+#include "base/base.h"
+#include "vitrine.h"
+
+VT_HIDDEN_BEGIN
+
+/* Mean bytes between samples; 0: none. Threads notice at their next refill. */
+void vt__sample_set_period(uint64_t n_bytes);
+uint64_t vt__sample_period(void);
+uint64_t vt__sample_since_ns(void); /* wall clock of the first call above */
+
+/* Ask for a dump (vt__dump_is_wanted) whenever so many bytes more were allocated, or are in use, by estimate; 0: never. */
+void vt__sample_set_triggers(uint64_t alloc_bytes, uint64_t growth_bytes);
+
+/* One place in the program, for one size of block, thread and set of labels. */
+struct vt_site_counts {
+    uint64_t n_seen, seen_bytes;            /* samples, with the sizes of their blocks */
+    double objects, bytes, requested_bytes; /* what they stand for */
+};
+#define VT_LIFETIMES 40 /* by doubling: below 1, 2, 4, ... milliseconds */
+struct vt_site {
+    uint32_t stack; /* depot id; 0: lost */
+    uint32_t thread, label;
+    size_t block_bytes;
+    struct vt_site_counts alloc; /* all since the start */
+    struct vt_site_counts freed; /* of these */
+    struct vt_site_counts peak;  /* in use when most was */
+    uint32_t lifetimes[VT_LIFETIMES];
+};
+
+/* Copies of the sites, one after another: *cursor begins at 0. False at the end. Nobody is stopped. */
+bool vt__sample_next_site(uint32_t *cursor, struct vt_site *out);
+
+/* What is in use, by object: *cursor begins at 0. False at the end. */
+bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out);
+bool vt__sample_label_of(const void *p, uint32_t *label); /* false: p is not remembered */
+
+struct vt_sample_totals {
+    uint64_t n_samples, n_live, n_lost;         /* lost: no memory to remember it */
+    double alloc_bytes, live_bytes, peak_bytes; /* estimates */
+};
+void vt__sample_totals(struct vt_sample_totals *out);
+
+/* Where the heap took address space from the system; never decreases. */
+struct vt_growth {
+    uint32_t stack;
+    uint64_t n, n_bytes;
+};
+bool vt__growth_next(uint32_t *cursor, struct vt_growth *out);
+
+/* Labels: what the calling thread is doing, as (key, value) pairs, kept with each sample. A label is its parent and one pair
+ * more; 0 is none. The strings are copied. */
+int vt__label_push(const char *key, const char *value); /* 0 or -errno */
+void vt__label_pop(void);
+struct vt_label {
+    uint32_t parent;
+    const char *key, *value;
+};
+bool vt__label_get(uint32_t label, struct vt_label *out);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,272 @@
+/* sample.c - samples from birth to death: each is remembered by its address until it is freed.
+ *
+ *   malloc, drawn  ->  record (address, sizes, site, time)   site.alloc += what it stands for
+ *   free           ->  record forgotten                      site.freed += the same; lifetime counted
+ *
+ * The peak is taken whenever what is in use exceeds the last peak by a twentieth, so the work for it is a small multiple of
+ * the number of sites for each doubling of the heap.
+ *
+ * Climate: malloc, always inside a slow path of the heap.   Owns: records.   Locks: probe.
+ */
+#include <stdatomic.h>
+
+#include "heap/heap.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+#include "probe/chance.h"
+#include "probe/exact.h"
+#include "probe/impl.h"
+#include "probe/table.h"
+#include "stack/stack.h"
+
+struct vt_lock vt__probe_lock = VT_LOCK_INIT(VT_LOCK_PROBE);
+
+bool vt__probe_enter(void) {
+    if (!vt__enter()) return false;
+    vt_lock(&vt__probe_lock);
+    return true;
+}
+
+void vt__probe_leave(void) {
+    vt_unlock(&vt__probe_lock);
+    vt__leave();
+}
+
+struct record {
+    uintptr_t at; /* 0: not in use */
+    uint32_t site;
+    uint32_t next_free;
+    size_t requested_bytes, block_bytes;
+    double objects; /* how many it stands for */
+    uint64_t born_ms;
+};
+
+static struct {
+    _Atomic uint64_t period_bytes;
+    struct vt_rows records;
+    uint32_t free_record;
+    struct vt_sample_totals totals;
+    struct trigger {
+        double step, next; /* step 0: none */
+    } by_alloc, by_growth;
+    uint64_t since_ns;
+    struct vt_frames frames; /* too large for the stack of whoever mallocs */
+} samples = {.records = {.row_bytes = sizeof(struct record)}};
+
+static struct record *record(uint32_t id) { return vt__row(&samples.records, id); }
+static uint64_t hash_at(uintptr_t at) { return vt__mix(at); }
+static uint64_t hash_of(uint32_t id) { return hash_at(record(id)->at); }
+static bool is_at(uint32_t id, const void *at) { return record(id)->at == (uintptr_t)at; }
+
+static struct vt_index by_address = {.hash_of = hash_of};
+
+/* ---- rate ---- */
+
+void vt__sample_set_period(uint64_t n_bytes) {
+    if (samples.since_ns == 0) samples.since_ns = vt__os_wall_ns();
+    atomic_store_explicit(&samples.period_bytes, n_bytes, memory_order_relaxed);
+    vt__heap_sampling_changed();
+}
+
+uint64_t vt__sample_period(void) {
+    return atomic_load_explicit(&samples.period_bytes, memory_order_relaxed);
+}
+
+uint64_t vt__probe_period(void) { return vt__sample_period(); }
+
+uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
+
+void vt__sample_set_triggers(uint64_t alloc_bytes, uint64_t growth_bytes) {
+    const struct vt_sample_totals *t = &samples.totals;
+    if (!vt__probe_enter()) return;
+    samples.by_alloc = (struct trigger){(double)alloc_bytes, t->alloc_bytes + (double)alloc_bytes};
+    samples.by_growth =
+        (struct trigger){(double)growth_bytes, t->live_bytes + (double)growth_bytes};
+    vt__probe_leave();
+}
+
+static void pull(struct trigger *t, double value) {
+    if (t->step == 0 || value < t->next) return;
+    t->next = value + t->step;
+    atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
+}
+
+/* Racy in exact mode, where threads come without the lock: a dump more or less. */
+VT_READS_RACILY void vt__sample_pull_triggers(double alloc_bytes, double live_bytes) {
+    pull(&samples.by_alloc, alloc_bytes);
+    pull(&samples.by_growth, live_bytes);
+}
+
+/* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */
+uint32_t vt__probe_draw_count(size_t n_bytes, unsigned shift) {
+    uint64_t period = vt__sample_period() << shift;
+    if (period == 0) return UINT32_MAX;
+    double n = 1 + vt__exponential() * (double)period / (double)n_bytes;
+    return n < (double)UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* How many blocks of this size one sample stands for. */
+static double weight_of(size_t block_bytes, uint64_t period) {
+    return 1 / vt__probability_of((double)block_bytes / (double)period);
+}
+
+/* ---- birth and death ---- */
+
+static void add(struct vt_site_counts *c, const struct record *r) {
+    c->n_seen++;
+    c->seen_bytes += r->block_bytes;
+    c->objects += r->objects;
+    c->bytes += r->objects * (double)r->block_bytes;
+    c->requested_bytes += r->objects * (double)r->requested_bytes;
+}
+
+static uint32_t take_record(void) {
+    uint32_t id = samples.free_record;
+    if (id == 0) return vt__row_add(&samples.records);
+    samples.free_record = record(id)->next_free;
+    return id;
+}
+
+static void drop_record(uint32_t id) {
+    record(id)->at = 0;
+    record(id)->next_free = samples.free_record;
+    samples.free_record = id;
+}
+
+static void count_live(double n_bytes) {
+    struct vt_sample_totals *t = &samples.totals;
+    t->live_bytes += n_bytes;
+    if (t->live_bytes <= t->peak_bytes * 1.05) return;
+    t->peak_bytes = t->live_bytes;
+    vt__sites_take_peak();
+}
+
+static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t period,
+                     uint32_t stack, uint32_t thread) {
+    uint32_t site_id;
+    struct vt_site *site = vt__site_of(stack, thread, vt__label_of_thread(), block_bytes, &site_id);
+    uint32_t id = site != NULL ? take_record() : 0;
+    if (id == 0) return false;
+    struct record *r = record(id);
+    *r = (struct record){.at = (uintptr_t)p,
+                         .site = site_id,
+                         .requested_bytes = n_bytes,
+                         .block_bytes = block_bytes,
+                         .objects = weight_of(block_bytes, period),
+                         .born_ms = vt__os_now_ms()};
+    if (!vt__index_add(&by_address, id)) {
+        drop_record(id);
+        return false;
+    }
+    add(&site->alloc, r);
+    samples.totals.n_live++;
+    samples.totals.alloc_bytes += r->objects * (double)block_bytes;
+    count_live(r->objects * (double)block_bytes);
+    if (!vt__exact_is_set())
+        vt__sample_pull_triggers(samples.totals.alloc_bytes, samples.totals.live_bytes);
+    return true;
+}
+
+void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
+    uint64_t period = vt__sample_period() << shift;
+    if (period == 0) return; /* switched off since it was drawn */
+    vt_lock(&vt__probe_lock);
+    vt__stack_here(&samples.frames);
+    uint32_t stack = vt__depot_put(&samples.frames);
+    samples.totals.n_samples++;
+    if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
+        samples.totals.n_lost++;
+    vt_unlock(&vt__probe_lock);
+}
+
+static void count_lifetime(struct vt_site *site, uint64_t ms) {
+    unsigned i = ms == 0 ? 0 : vt_log2(ms) + 1;
+    site->lifetimes[vt_min(i, VT_LIFETIMES - 1)]++;
+}
+
+/* The record of p taken out of the index; NULL: it has none, because it was lost or the mistake of a second free. */
+static struct record *forget(const void *p, uint32_t *id) {
+    *id = vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p);
+    if (*id == 0) return NULL;
+    vt__index_remove(&by_address, *id);
+    return record(*id);
+}
+
+void vt__probe_freed(const void *p) {
+    uint32_t id;
+    vt_lock(&vt__probe_lock);
+    struct record *r = forget(p, &id);
+    if (r != NULL) {
+        struct vt_site *site = vt__site(r->site);
+        add(&site->freed, r);
+        count_lifetime(site, vt__os_now_ms() - r->born_ms);
+        samples.totals.n_live--;
+        samples.totals.live_bytes -= r->objects * (double)r->block_bytes;
+        drop_record(id);
+    }
+    vt_unlock(&vt__probe_lock);
+}
+
+/* As if the old block had been freed, and the new one drawn at the old one's place. */
+void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes) {
+    uint32_t id;
+    vt_lock(&vt__probe_lock);
+    struct record *r = forget(p, &id);
+    if (r != NULL) {
+        struct record old = *r;
+        const struct vt_site *site = vt__site(old.site);
+        add(&vt__site(old.site)->freed, r);
+        samples.totals.n_live--;
+        samples.totals.live_bytes -= old.objects * (double)old.block_bytes;
+        drop_record(id);
+        uint64_t period = vt__sample_period();
+        if (period != 0) (void)remember(p, n_bytes, block_bytes, period, site->stack, site->thread);
+    }
+    vt_unlock(&vt__probe_lock);
+}
+
+/* ---- reading ---- */
+
+bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out) {
+    bool is_there = false;
+    if (!vt__probe_enter()) return false;
+    while (!is_there && *cursor < samples.records.n) {
+        const struct record *r = record(++*cursor);
+        if (r->at == 0) continue;
+        const struct vt_site *site = vt__site(r->site);
+        *out = (struct vt_heap_object){.size = sizeof(*out),
+                                       .at = (const void *)r->at,
+                                       .requested_bytes = r->requested_bytes,
+                                       .block_bytes = r->block_bytes,
+                                       .stands_for = r->objects,
+                                       .age_ms = vt__os_now_ms() - r->born_ms,
+                                       .thread = site->thread};
+        out->n_pcs = vt__depot_get(site->stack, &out->pcs);
+        is_there = true;
+    }
+    vt__probe_leave();
+    return is_there;
+}
+
+bool vt__sample_label_of(const void *p, uint32_t *label) {
+    if (!vt__probe_enter()) return false;
+    uint32_t id = vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p);
+    if (id != 0) *label = vt__site(record(id)->site)->label;
+    vt__probe_leave();
+    return id != 0;
+}
+
+void vt__sample_totals(struct vt_sample_totals *out) {
+    bool is_entered = vt__probe_enter();
+    *out = samples.totals; /* in a handler: what is there */
+    if (is_entered) vt__probe_leave();
+}
+
+void vt__probe_fork_prepare(void) { vt_lock(&vt__probe_lock); }
+
+void vt__probe_fork_done(bool is_child) {
+    if (is_child)
+        vt_lock_reset(&vt__probe_lock);
+    else
+        vt_unlock(&vt__probe_lock);
+}

@@ -1,0 +1,77 @@
+/* stack.h - call stacks: taking them, and a depot that keeps each distinct one once.
+ *
+ * Climate: signal. No malloc, no lock, errno untouched; every function here may be called from inside malloc, from ld.so,
+ * from an ifunc resolver and from a signal handler that interrupted any of them, or a walk.
+ *
+ * A stack is a list of addresses, innermost first. All but the first of an interrupted context are return addresses: the
+ * call is the instruction before. Stacks that cannot be followed to their end (code of a JIT compiler, assembly without
+ * unwinding tables, damage) are cut where the trail is lost, and the reason is counted.
+ */
+#ifndef VT_STACK_STACK_H
+#define VT_STACK_STACK_H
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+typedef uint32_t vt_stack_id; /* 0: none or lost */
+
+#define VT_STACK_MAX_FRAMES 250
+struct vt_frames { /* return addresses, innermost first */
+    unsigned n;
+    uint64_t
+        hash; /* of pc[0..n), see vt__frames_hash; the depot finds stacks by it, and compares all the same */
+    uintptr_t pc[VT_STACK_MAX_FRAMES];
+};
+
+/* The caller's stack. Frames of our own library are left out where they come first, so pc[0] is the caller of malloc. */
+void vt__stack_here(struct vt_frames *out);
+
+/* From a signal handler, with its third argument: pc[0] is the interrupted pc itself. */
+void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
+
+/* What `hash` must be, for frames that were put together by other means. */
+uint64_t vt__frames_hash(const uintptr_t *pc, unsigned n);
+
+/* The id of these frames; a new one if nobody put them before. 0 when the depot is full or there are no frames. Never
+ * waits. Two threads that put the same new frames at the same moment may, very rarely, get two ids. */
+vt_stack_id vt__depot_put(const struct vt_frames *f);
+
+/* Number of frames of a stack and, through *pc, where they are: for good, nobody changes or frees them. Wait-free.
+ * Ids are 1..vt__depot_count(); one that is not known, or only just being put by another thread, has 0 frames. */
+unsigned vt__depot_get(vt_stack_id id, const uintptr_t **pc);
+uint32_t vt__depot_count(void);
+
+/* To be called after a library was unloaded: what was known of its code is forgotten. Where libc has no _dl_find_object
+ * (musl, glibc before 2.35) also once at start and after dlopen, not from inside malloc or a handler: it asks libc for the
+ * list of modules, which takes libc's lock. */
+void vt__stack_modules_changed(void);
+
+/* To be called by a thread that ends: its memory for walks goes to the next thread. It may walk again afterwards. */
+void vt__stack_thread_ends(void);
+
+/* How a walk ended. */
+enum vt_stack_end {
+    VT_END_OUTERMOST,   /* the first function of the thread */
+    VT_END_LIMIT,       /* VT_STACK_MAX_FRAMES were taken, there are more */
+    VT_END_NO_MODULE,   /* an address in no module: generated code, or damage */
+    VT_END_NO_RULE,     /* a module that says nothing of this address */
+    VT_END_UNSUPPORTED, /* a rule of a kind we do not follow, or no room for another rule */
+    VT_END_UNREADABLE,  /* the next frame would be where no memory is */
+    VT_END_LOOP,        /* a frame that leads to itself */
+    VT_END_COUNT
+};
+
+struct vt_stack_stats {
+    uint64_t n_walks, n_frames;
+    uint64_t n_rule_misses; /* addresses whose rule was decoded, not found in the cache */
+    uint64_t n_memo_hits;   /* walks whose rest was the same as the walk before */
+    uint64_t ended[VT_END_COUNT];
+    uint64_t n_stacks, n_lost, depot_bytes;
+};
+void vt__stack_stats(
+    struct vt_stack_stats *out); /* since start, all threads; approximate while threads walk */
+
+VT_HIDDEN_END
+
+#endif

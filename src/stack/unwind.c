@@ -1,0 +1,483 @@
+/* unwind.c - the walk from frame to frame, and the memo that makes most of it a comparison.
+ *
+ * A frame is a state (pc, sp, fp). The rule for its pc says where the caller's state is: a few words of the stack. So equal
+ * states and equal words have equal callers. Each thread keeps the states of its last walk, the memo, as
+ *
+ *   memo[top] innermost ... memo[N_ENTRIES - 1] outermost          each with the address its fp was read from, and the hash
+ *                                                                  of the frames from the outermost to it
+ *
+ * A walk steps by rules until it comes to a state that is in the memo; from there it only compares the words that the rules
+ * would read with those they gave last time. Where one differs, it goes on by rules. No return address is ever changed.
+ *
+ *   fresh[]   the part of the walk under way that is not in the memo; becomes its inner part at the end
+ *
+ * The memo has stacks that lie wholly in the thread's base (reach.c), so comparing needs no look at what can be read.
+ *
+ * Climate: signal.   Owns: a walker per thread, from a region; ended threads' walkers go to new ones.   Locks: none. A signal
+ * that interrupts a walk finds the walker busy and walks without it; so does a thread that gets none.
+ */
+#include "stack/impl.h"
+
+#define N_ENTRIES (VT_STACK_MAX_FRAMES + 22) /* and some of our own */
+#define N_WALKERS 1024
+#define HASH_SEED UINT64_C(0x51ab7c0e9d2f4863)
+
+#define IS_EXACT (UINT64_C(1) << 63) /* in entry.pc: interrupted here, not called from */
+#define IS_ODD                                                                                     \
+    (UINT64_C(1) << 62) /* in entry.pc: more words led here than two: step, do not compare */
+
+struct entry {
+    uint64_t pc; /* and the flags above */
+    uintptr_t sp, fp;
+    const uintptr_t
+        *fp_at; /* where fp was read; in fresh[] NULL, in memo[] &fp itself if it is the callee's */
+    uint64_t hash; /* memo only: of this pc and all outer ones */
+};
+
+struct walker {
+    /* owner thread, and its signal handlers while is_busy is clear */
+    uintptr_t base_lo, base_hi;
+    uint32_t generation; /* of the rules the memo was made by */
+    unsigned top;        /* memo[top..N_ENTRIES) */
+    enum vt_stack_end end;
+    /* owner thread writes, anybody reads */
+    _Atomic bool is_busy;
+    _Atomic uint64_t n_walks, n_frames, n_memo_hits, ended[VT_END_COUNT];
+    _Atomic uint32_t next_free; /* number of the next free walker; while it is free */
+    struct entry fresh[N_ENTRIES];
+    struct entry memo[N_ENTRIES];
+};
+
+#define WALKER_BYTES (sizeof(struct walker) + 64)
+
+static struct {
+    struct vt_region region;
+    _Atomic uint32_t n; /* walkers made so far; never more than N_WALKERS */
+    _Atomic uint64_t
+        free; /* number of the first free one (0: none) and, above 32 bits, a count of changes */
+    _Atomic uint64_t n_walks, n_frames, ended[VT_END_COUNT]; /* of walks without a walker */
+} pool = {.region = VT_REGION(N_WALKERS * WALKER_BYTES, KiB(64))};
+
+static __thread struct walker *mine __attribute__((tls_model("initial-exec")));
+#define NO_MORE ((struct walker *)1) /* this thread has ended once and gets no other */
+
+/* ---- walkers ---- */
+
+/* Numbers begin with 1. */
+static struct walker *walker_at(uint32_t number) {
+    return (struct walker *)(vt__region_base(&pool.region) + (number - 1) * WALKER_BYTES);
+}
+
+static uint32_t number_of(const struct walker *t) {
+    return (uint32_t)((size_t)((const char *)t - vt__region_base(&pool.region)) / WALKER_BYTES) + 1;
+}
+
+static struct walker *pop_free(void) {
+    /* acquire: what its last owner wrote; pairs with the release in push_free */
+    uint64_t head = atomic_load_explicit(&pool.free, memory_order_acquire);
+    while ((uint32_t)head != 0) {
+        /* may be another owner's already: then the count of changes differs and the exchange fails */
+        uint64_t next =
+            atomic_load_explicit(&walker_at((uint32_t)head)->next_free, memory_order_relaxed);
+        uint64_t changed = ((head >> 32) + 1) << 32;
+        if (atomic_compare_exchange_weak_explicit(&pool.free, &head, changed | next,
+                                                  memory_order_acquire, memory_order_acquire))
+            return walker_at((uint32_t)head);
+    }
+    return NULL;
+}
+
+static void push_free(struct walker *t) {
+    uint64_t head = atomic_load_explicit(&pool.free, memory_order_relaxed);
+    uint64_t desired;
+    do {
+        atomic_store_explicit(&t->next_free, (uint32_t)head, memory_order_relaxed);
+        desired = ((head >> 32) + 1) << 32 | number_of(t);
+        /* release: t is whole before it can be found */
+    } while (!atomic_compare_exchange_weak_explicit(&pool.free, &head, desired,
+                                                    memory_order_release, memory_order_relaxed));
+}
+
+static struct walker *make_walker(void) {
+    uint32_t n = atomic_load_explicit(&pool.n, memory_order_relaxed);
+    do {
+        if (n >= N_WALKERS || !vt__region_ready(&pool.region, (n + 1) * WALKER_BYTES)) return NULL;
+    } while (!atomic_compare_exchange_weak_explicit(&pool.n, &n, n + 1, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return walker_at(n + 1);
+}
+
+static VT_COLD struct walker *claim_walker(void) {
+    struct walker *t = pop_free();
+    if (t == NULL) t = make_walker();
+    if (t == NULL) return NULL;
+    t->top = N_ENTRIES;
+    struct vt_reach r = {0};
+    vt__reach_find_base(&r);
+    t->base_lo = r.base_lo;
+    t->base_hi = r.base_hi;
+    if (mine != NULL) { /* a handler that interrupted us right here was faster */
+        push_free(t);
+        return mine == NO_MORE ? NULL : mine;
+    }
+    mine = t;
+    return t;
+}
+
+void vt__stack_thread_ends(void) {
+    struct walker *t = mine;
+    mine = NO_MORE;
+    if (t != NULL && t != NO_MORE) push_free(t);
+}
+
+/* The thread's walker, NULL: it has none. Signals only use what is there: a thread that never mallocs would not be noticed
+ * when it ends. */
+static struct walker *my_walker(bool may_claim) {
+    struct walker *t = mine;
+    if (vt_unlikely(t == NULL && may_claim)) t = claim_walker();
+    return t == NO_MORE ? NULL : t;
+}
+
+/* True: it is ours until give_walker(). */
+static bool take_walker(struct walker *t) {
+    /* relaxed: only this thread and its handlers use it; a handler leaves it as it found it */
+    if (atomic_load_explicit(&t->is_busy, memory_order_relaxed)) return false;
+    atomic_store_explicit(&t->is_busy, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* handlers see the mark before anything changes */
+    return true;
+}
+
+static void give_walker(struct walker *t) {
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&t->is_busy, false, memory_order_relaxed);
+}
+
+/* ---- one step ---- */
+
+struct walk {
+    struct vt_frames *out;
+    struct walker *t; /* NULL: no memo */
+    struct vt_reach reach;
+    uint32_t generation;
+    unsigned n_fresh;
+    unsigned n_own; /* frames of ours that were left out */
+    bool is_leaving_out;
+};
+
+VT_INLINE uintptr_t word_at(uintptr_t at) { return *(const volatile uintptr_t *)at; }
+
+/* Where a step leads, and how. */
+struct caller {
+    struct vt_regs regs;
+    const uintptr_t *fp_at; /* where fp was read; NULL: it is the callee's */
+    uint64_t flags;         /* of entry.pc */
+};
+
+/* The caller's state, with its CFA known and its fp at `fp_at`, 0: the callee's. VT_END_COUNT: there is one. */
+VT_READS_STACKS VT_INLINE enum vt_stack_end step_to(struct walk *w, uintptr_t cfa, uintptr_t fp_at,
+                                                    struct caller *c) {
+    if (vt_unlikely(!vt__can_read(&w->reach, cfa - 8))) return VT_END_UNREADABLE;
+    uintptr_t pc = word_at(cfa - 8) & VT_PC_MASK;
+    if (fp_at != 0) {
+        if (vt_unlikely(!vt__can_read(&w->reach, fp_at))) return VT_END_UNREADABLE;
+        c->regs.fp = word_at(fp_at);
+    }
+    c->fp_at = (const uintptr_t *)fp_at;
+    if (vt_unlikely(pc == 0)) return VT_END_OUTERMOST;
+    if (vt_unlikely(cfa <= c->regs.sp && pc == c->regs.pc)) return VT_END_LOOP;
+    c->regs.pc = pc;
+    c->regs.sp = cfa;
+    c->regs.is_exact = false;
+    return VT_END_COUNT;
+}
+
+VT_INLINE uintptr_t fp_place(vt_rule rule, uintptr_t cfa, uintptr_t fp) {
+    if (vt__rule_fp(rule) == VT_FP_SAME) return 0;
+    return (vt__rule_fp(rule) == VT_FP_AT_CFA ? cfa : fp) + (uintptr_t)vt__rule_fp_off(rule);
+}
+
+VT_READS_STACKS static VT_NOINLINE enum vt_stack_end step_rarely(struct walk *w, vt_rule rule,
+                                                                 struct caller *c) {
+    uintptr_t cfa;
+    switch (vt__rule_kind(rule)) {
+    case VT_RULE_SP:
+    case VT_RULE_FP:
+        cfa = (vt__rule_kind(rule) == VT_RULE_SP ? c->regs.sp : c->regs.fp) +
+              (uintptr_t)vt__rule_cfa_off(rule);
+        c->flags = 0;
+        return step_to(w, cfa, fp_place(rule, cfa, c->regs.fp), c);
+    case VT_RULE_PLT:
+        cfa = c->regs.sp + 8 + ((intptr_t)(c->regs.pc & 15) >= vt__rule_cfa_off(rule) ? 8 : 0);
+        c->flags = 0;
+        return step_to(w, cfa, fp_place(rule, cfa, c->regs.fp), c);
+    case VT_RULE_FP_DEREF:
+        cfa = c->regs.fp + (uintptr_t)vt__rule_cfa_off(rule);
+        if (!vt__can_read(&w->reach, cfa)) return VT_END_UNREADABLE;
+        c->flags = IS_ODD;
+        cfa = word_at(cfa);
+        return step_to(w, cfa, fp_place(rule, cfa, c->regs.fp), c);
+    case VT_RULE_SIGNAL:
+        if (!vt__arch_step_signal(&w->reach, &c->regs)) return VT_END_UNREADABLE;
+        c->flags = IS_ODD | IS_EXACT;
+        c->fp_at = NULL;
+        c->regs.pc &= VT_PC_MASK;
+        return c->regs.pc == 0 ? VT_END_NO_MODULE : VT_END_COUNT; /* a call of NULL */
+    case VT_RULE_FIRST: return VT_END_OUTERMOST;
+    case VT_RULE_NONE: return VT_END_NO_RULE;
+    case VT_RULE_FULL: return VT_END_UNSUPPORTED;
+    default: return VT_END_NO_MODULE;
+    }
+}
+
+/* The rule of functions with a frame pointer, push %rbp; mov %rsp, %rbp: the only one by which frame pointers are followed.
+ * What is read then depends on the frame alone, so the processor need not wait for the rule. */
+#define FRAME_RULE (UINT64_C(16) << 32 | UINT64_C(0xfff0) << 16 | VT_FP_AT_CFA << 8 | VT_RULE_FP)
+
+/* One frame out. */
+VT_READS_STACKS VT_INLINE enum vt_stack_end step(struct walk *w, struct caller *c) {
+    uintptr_t at = c->regs.pc - !c->regs.is_exact;
+    uint64_t code = vt__rule_code(at, w->generation);
+    if (vt_likely(code - VT_CODE_IS_SHORT < VT_CODE_IS_SHORT)) {
+        uintptr_t cfa = c->regs.sp + (uintptr_t)vt__code_cfa_off(code);
+        c->flags = 0;
+        return step_to(w, cfa, (code & 0x700) == 0 ? 0 : cfa + (uintptr_t)vt__code_fp_off(code), c);
+    }
+    vt_rule rule = vt__rule_of_code(code, at, w->generation);
+    if (vt_likely(rule == FRAME_RULE)) {
+        c->flags = 0;
+        return step_to(w, c->regs.fp + 16, c->regs.fp, c);
+    }
+    struct caller copy = *c; /* so that *c may stay in registers */
+    enum vt_stack_end end = step_rarely(w, rule, &copy);
+    *c = copy;
+    return end;
+}
+
+/* ---- the walk ---- */
+
+/* False: the limit is reached. */
+VT_INLINE bool emit(struct walk *w, uintptr_t pc) {
+    if (vt_unlikely(w->is_leaving_out)) {
+        if (vt__is_own(pc)) {
+            w->n_own++;
+            return true;
+        }
+        w->is_leaving_out = false;
+    }
+    if (vt_unlikely(w->out->n == VT_STACK_MAX_FRAMES)) return false;
+    w->out->pc[w->out->n++] = pc;
+    return true;
+}
+
+VT_INLINE void note(struct walk *w, struct entry e) {
+    if (w->t != NULL && w->n_fresh < N_ENTRIES) w->t->fresh[w->n_fresh] = e;
+    w->n_fresh++;
+}
+
+VT_INLINE bool is_at(const struct entry *e, struct vt_regs regs) {
+    return e->sp == regs.sp && e->fp == regs.fp &&
+           (e->pc & ~IS_ODD) == (regs.pc | (regs.is_exact ? IS_EXACT : 0));
+}
+
+/* memo[from] is where we are: emits it and what is outer, as far as the stack is still the same. The first entry that is
+ * not, or has to be stepped to; N_ENTRIES: all the same. *is_full when the limit came first. */
+VT_READS_STACKS VT_INLINE unsigned compare(struct walk *w, unsigned from, bool *is_full) {
+    const struct entry *memo = w->t->memo;
+    unsigned i = from;
+    *is_full = !emit(w, memo[i].pc & VT_PC_MASK);
+    for (i++; i < N_ENTRIES && !*is_full; i++) {
+        const struct entry *e = &memo[i];
+        if ((word_at(e->sp - 8) & VT_PC_MASK) != e->pc || *e->fp_at != e->fp) break;
+        *is_full = !emit(w, e->pc);
+    }
+    return i;
+}
+
+/* Walks from `start`. *matched is where the rest is the memo's, or N_ENTRIES. */
+VT_READS_STACKS static enum vt_stack_end follow(struct walk *w, const struct vt_regs *start,
+                                                unsigned *matched) {
+    struct entry *memo = w->t != NULL ? w->t->memo : NULL;
+    unsigned at = w->t != NULL ? w->t->top : N_ENTRIES;
+    struct caller c = {*start, NULL, start->is_exact ? IS_EXACT | IS_ODD : 0};
+    enum vt_stack_end end;
+    *matched = N_ENTRIES;
+    do {
+        while (at < N_ENTRIES && memo[at].sp < c.regs.sp) at++;
+        if (at < N_ENTRIES && is_at(&memo[at], c.regs)) {
+            bool is_full;
+            unsigned i = compare(w, at, &is_full);
+            if (is_full) return VT_END_LIMIT;
+            if (i == N_ENTRIES) {
+                *matched = at;
+                return w->t->end;
+            }
+            for (unsigned k = at; k < i; k++) note(w, memo[k]);
+            const struct entry *last = &memo[i - 1];
+            c.regs = (struct vt_regs){last->pc & VT_PC_MASK, last->sp, last->fp,
+                                      (last->pc & IS_EXACT) != 0};
+            at = i;
+        } else {
+            note(w, (struct entry){c.regs.pc | c.flags, c.regs.sp, c.regs.fp, c.fp_at, 0});
+            if (!emit(w, c.regs.pc)) return VT_END_LIMIT;
+        }
+        end = step(w, &c);
+    } while (end == VT_END_COUNT);
+    return end;
+}
+
+/* The same from the beginning, with all registers. `start` is what the walk by rules began with: frames below are ours. */
+static VT_COLD enum vt_stack_end follow_fully(struct walk *w, const struct vt_regs *start,
+                                              const void *ucontext) {
+    struct vt_full f;
+    enum vt_stack_end end = VT_END_COUNT;
+    if (ucontext != NULL)
+        vt__arch_full_from_context(ucontext, &f);
+    else if (!vt__arch_full_here(&f))
+        return VT_END_UNSUPPORTED;
+    while (end == VT_END_COUNT && f.reg[vt__arch_sp] < start->sp)
+        end = vt__full_step(&w->reach, &f);
+    if (end != VT_END_COUNT || f.pc != start->pc) return VT_END_UNSUPPORTED; /* keep what we had */
+    w->out->n = 0;
+    w->is_leaving_out = ucontext == NULL;
+    while (end == VT_END_COUNT) end = emit(w, f.pc) ? vt__full_step(&w->reach, &f) : VT_END_LIMIT;
+    return end;
+}
+
+/* ---- hashes and the next memo ---- */
+
+/* The product does not wait for the hash so far: two cycles per frame. */
+VT_INLINE uint64_t mix(uint64_t h, uintptr_t pc) {
+    return (h << 7 | h >> 57) + pc * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+uint64_t vt__frames_hash(const uintptr_t *pc, unsigned n) {
+    uint64_t h = HASH_SEED;
+    while (n > 0) h = mix(h, pc[--n]);
+    return h;
+}
+
+/* A walk that ends for a reason that depends on its last pc alone will end there again. */
+static bool is_worth_keeping(const struct walk *w, enum vt_stack_end end) {
+    if (w->reach.is_outside) return false;    /* might be unmapped by then */
+    if (w->n_fresh > N_ENTRIES) return false; /* not all of it was noted */
+    return end == VT_END_OUTERMOST || end == VT_END_NO_RULE;
+}
+
+/* Hashes the fresh part on top of what matched, and makes both the memo. */
+static void conclude(struct walk *w, unsigned matched, enum vt_stack_end end) {
+    struct walker *t = w->t;
+    struct vt_frames *out = w->out;
+    if (end == VT_END_LIMIT || w->n_fresh > N_ENTRIES || out->n == 0) {
+        out->hash = vt__frames_hash(out->pc, out->n);
+        return;
+    }
+    uint64_t h = matched < N_ENTRIES ? t->memo[matched].hash : HASH_SEED;
+    if (w->n_own >= w->n_fresh && matched < N_ENTRIES)
+        out->hash = t->memo[matched + w->n_own - w->n_fresh].hash;
+    bool is_kept = is_worth_keeping(w, end);
+    unsigned top = matched;
+    for (unsigned i = w->n_fresh; i > 0; i--) {
+        struct entry *e = &t->fresh[i - 1];
+        h = mix(h, e->pc & VT_PC_MASK);
+        if (i - 1 == w->n_own) out->hash = h;
+        if (!is_kept || top == 0) continue;
+        struct entry *kept = &t->memo[--top];
+        *kept = *e;
+        kept->hash = h;
+        /* its own copy in memo[], or none: then fp is the callee's */
+        if (e->fp_at == NULL || e->fp_at == &e->fp) kept->fp_at = &kept->fp;
+    }
+    if (!is_kept) return;
+    t->top = top;
+    t->end = end;
+    t->generation = w->generation;
+}
+
+static void bump(_Atomic uint64_t *counter, uint64_t by) { /* a walker's: one writer */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
+                          memory_order_relaxed);
+}
+
+static void count(const struct walk *w, enum vt_stack_end end, bool is_hit) {
+    if (w->t != NULL) {
+        bump(&w->t->n_walks, 1);
+        bump(&w->t->n_frames, w->out->n);
+        bump(&w->t->ended[end], 1);
+        if (is_hit) bump(&w->t->n_memo_hits, 1);
+        return;
+    }
+    atomic_fetch_add_explicit(&pool.n_walks, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool.n_frames, w->out->n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool.ended[end], 1, memory_order_relaxed);
+}
+
+/* `ucontext` is NULL for the caller's stack. */
+static void take(struct vt_regs regs, const void *ucontext, struct vt_frames *out) {
+    struct walk w = {.out = out, .is_leaving_out = ucontext == NULL};
+    unsigned matched;
+    out->n = 0;
+    out->hash = HASH_SEED;
+    w.generation = vt__rules_generation();
+    regs.pc &= VT_PC_MASK;
+    struct walker *t = my_walker(/* may_claim */ ucontext == NULL);
+    if (t != NULL) {
+        w.reach.base_lo = t->base_lo;
+        w.reach.base_hi = t->base_hi;
+        if (take_walker(t)) w.t = t;
+    }
+    if (w.t != NULL) {
+        if (t->generation != w.generation) t->top = N_ENTRIES;
+        if (vt_unlikely(regs.sp < t->base_lo)) {
+            vt__reach_extend_base(&w.reach, regs.sp);
+            t->base_lo = w.reach.base_lo;
+        }
+    }
+    enum vt_stack_end end = follow(&w, &regs, &matched);
+    if (vt_unlikely(end == VT_END_UNSUPPORTED)) {
+        end = follow_fully(&w, &regs, ucontext);
+        out->hash = vt__frames_hash(out->pc, out->n);
+    } else if (w.t != NULL) {
+        conclude(&w, matched, end);
+    } else {
+        out->hash = vt__frames_hash(out->pc, out->n);
+    }
+    count(&w, end, matched < N_ENTRIES);
+    if (w.t != NULL) give_walker(w.t);
+}
+
+/* Has a frame pointer of its own, whatever the flags, because it asks for it: so the caller's state is at hand. */
+VT_NOINLINE VT_READS_STACKS void vt__stack_here(struct vt_frames *out) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct vt_regs caller = {frame[1], (uintptr_t)(frame + 2), frame[0], /* is_exact */ false};
+    take(caller, NULL, out);
+}
+
+void vt__stack_of_context(const void *ucontext, struct vt_frames *out) {
+    struct vt_regs regs;
+    vt__arch_from_context(ucontext, &regs);
+    take(regs, ucontext, out);
+}
+
+void vt__stack_modules_changed(void) {
+    vt__modules_refresh();
+    vt__rules_drop();
+}
+
+void vt__stack_stats(struct vt_stack_stats *out) {
+    *out = (struct vt_stack_stats){0};
+    out->n_walks = atomic_load_explicit(&pool.n_walks, memory_order_relaxed);
+    out->n_frames = atomic_load_explicit(&pool.n_frames, memory_order_relaxed);
+    out->n_rule_misses = atomic_load_explicit(&vt__rules.n_misses, memory_order_relaxed);
+    for (unsigned i = 0; i < VT_END_COUNT; i++)
+        out->ended[i] = atomic_load_explicit(&pool.ended[i], memory_order_relaxed);
+    uint32_t n = atomic_load_explicit(&pool.n, memory_order_relaxed);
+    for (uint32_t number = 1; number <= n; number++) {
+        struct walker *t = walker_at(number);
+        out->n_walks += atomic_load_explicit(&t->n_walks, memory_order_relaxed);
+        out->n_frames += atomic_load_explicit(&t->n_frames, memory_order_relaxed);
+        out->n_memo_hits += atomic_load_explicit(&t->n_memo_hits, memory_order_relaxed);
+        for (unsigned i = 0; i < VT_END_COUNT; i++)
+            out->ended[i] += atomic_load_explicit(&t->ended[i], memory_order_relaxed);
+    }
+    vt__depot_stats(out);
+}

@@ -1,0 +1,35 @@
+#!/bin/bash
+# Heap profiles by environment: at exit, by bytes allocated, by growth; sampled and exact. 30 MB of one place are in use
+# at the end, 24 MB of another: a sampled profile at 16 KiB is within a few per cent, an exact one within none.
+. "$(dirname "$0")/lib.sh"
+sites
+export VITRINE_HEAP_FORMAT=collapsed
+
+VITRINE=sample=16K,heap_profile=$TMP/a must "$TMP/sites" grow small exit
+are_there "$TMP/a.0001.heap"
+[ ! -e "$TMP/a.0002.heap" ] || fail "expected one profile at exit, saw more"
+near "$(in_use "$TMP/a.0001.heap" keep_this)" $((3000 * 10240)) 10 "sampled, keep_this"
+near "$(in_use "$TMP/a.0001.heap" keep_small)" $((500000 * 48)) 10 "sampled, keep_small"
+[ "$(in_use "$TMP/a.0001.heap" drop_this)" = 0 ] || fail "sampled: expected nothing of drop_this in use"
+
+VITRINE=exact,heap_profile=$TMP/b must "$TMP/sites" grow small exit
+[ "$(in_use "$TMP/b.0001.heap" keep_this)" = $((3000 * 10240)) ] ||
+    fail "exact: expected $((3000 * 10240)) bytes of keep_this, saw $(in_use "$TMP/b.0001.heap" keep_this)"
+[ "$(in_use "$TMP/b.0001.heap" keep_small)" = $((500000 * 48)) ] ||
+    fail "exact: expected $((500000 * 48)) bytes of keep_small, saw $(in_use "$TMP/b.0001.heap" keep_small)"
+[ "$(in_use "$TMP/b.0001.heap" drop_this)" = 0 ] || fail "exact: expected nothing of drop_this in use"
+
+# 60 MB are allocated in all, 30 of them stay: a dump per 10 MB allocated, or per 10 MB more in use
+VITRINE=heap_profile=$TMP/c,heap_interval=10M,heap_exit=off must "$TMP/sites" grow exit
+n=$(ls "$TMP"/c.*.heap | wc -l)
+[ "$n" -ge 3 ] && [ "$n" -le 7 ] || fail "heap_interval: expected about 5 profiles, saw $n"
+VITRINE=heap_profile=$TMP/d,heap_growth=10M,heap_exit=off must "$TMP/sites" grow exit
+n=$(ls "$TMP"/d.*.heap | wc -l)
+[ "$n" -ge 1 ] && [ "$n" -le 4 ] || fail "heap_growth: expected about 2 profiles, saw $n"
+
+# no profile was asked for, or none can be: no file, and the program is none the worse
+VITRINE=sample=16K must "$TMP/sites" grow exit
+VITRINE=heap_profile=$TMP/e must "$TMP/sites" grow _exit
+[ ! -e "$TMP/e.0001.heap" ] || fail "expected no profile after _exit"
+VITRINE=sample=0,heap_profile=$TMP/f must "$TMP/sites" grow exit
+[ "$(in_use "$TMP/f.0001.heap" keep_this)" = 0 ] || fail "sample=0: expected nothing"

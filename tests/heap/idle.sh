@@ -1,0 +1,31 @@
+#!/bin/bash
+# A program that sleeps in a system call writes profiles all the same: by signal, in the handler; by time, in a thread.
+. "$(dirname "$0")/lib.sh"
+sites
+export VITRINE_HEAP_FORMAT=collapsed VITRINE_EXACT=on
+
+run() { # run PREFIX OPTIONS: starts it in the background; $pid, and fd 5 to end it
+    mkfifo "$TMP/in.$1" "$TMP/out.$1"
+    VITRINE_HEAP_PROFILE=$TMP/$1 VITRINE=$2 LD_PRELOAD=$VT_SO "$TMP/sites" grow wait exit \
+        <"$TMP/in.$1" >"$TMP/out.$1" &
+    pid=$!
+    own "$pid"
+    exec 5>"$TMP/in.$1"
+    read -r line <"$TMP/out.$1"
+    [ "$line" = waiting ] || fail "expected the program to wait, saw '$line'"
+}
+
+run s heap_signal=10,heap_exit=off
+for i in 1 2 3; do
+    kill -USR1 "$pid"
+    await 20 test -s "$TMP/s.000$i.heap" || fail "expected profile $i after a signal"
+done
+[ "$(in_use "$TMP/s.0003.heap" keep_this)" = $((3000 * 10240)) ] || fail "signal: expected 3000 blocks"
+echo >&5
+wait "$pid" || fail "expected status 0 of a program that was signalled"
+
+run t heap_seconds=1,heap_exit=off
+await 30 test -s "$TMP/t.0002.heap" || fail "expected two profiles by time"
+[ "$(in_use "$TMP/t.0002.heap" keep_this)" = $((3000 * 10240)) ] || fail "time: expected 3000 blocks"
+echo >&5
+wait "$pid" || fail "expected status 0 of a program with a thread of ours"

@@ -1,0 +1,64 @@
+/* storm.c - the walking half of storm.cpp. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "stack/stack.h"
+#include "storm.h"
+
+static _Atomic long n_ticks, n_walks, n_wrong, n_errno;
+
+/* What was put must come back, frame by frame. */
+static void keep(const struct vt_frames *f) {
+    const uintptr_t *pc;
+    vt_stack_id id = vt__depot_put(f);
+    if (f->n == 0 || f->hash != vt__frames_hash(f->pc, f->n))
+        n_wrong++;
+    else if (id != 0 &&
+             (vt__depot_get(id, &pc) != f->n || memcmp(pc, f->pc, f->n * sizeof(f->pc[0])) != 0))
+        n_wrong++;
+}
+
+void storm_tick(const void *uc) {
+    struct vt_frames f;
+    int saved = errno;
+    errno = 12345;
+    vt__stack_of_context(uc, &f);
+    keep(&f);
+    if (errno != 12345) n_errno++;
+    errno = saved;
+    n_ticks++;
+}
+
+void storm_here(void) {
+    struct vt_frames f;
+    vt__stack_here(&f);
+    keep(&f);
+    n_walks++;
+}
+
+void storm_unloaded(void) { vt__stack_modules_changed(); }
+void storm_thread_ends(void) { vt__stack_thread_ends(); }
+
+void storm_failed(const char *what) {
+    printf("failed: %s\n", what);
+    n_wrong++;
+}
+
+int storm_is_good(void) { return n_wrong == 0 && n_errno == 0; }
+
+int storm_report(void) {
+    struct vt_stack_stats s;
+    vt__stack_stats(&s);
+    printf("%ld signals, %ld walks, %lu frames, %lu stacks (%lu lost, %lu KiB); ended:", n_ticks,
+           n_walks, (unsigned long)s.n_frames, (unsigned long)s.n_stacks, (unsigned long)s.n_lost,
+           (unsigned long)s.depot_bytes / 1024);
+    for (int i = 0; i < VT_END_COUNT; i++) printf(" %lu", (unsigned long)s.ended[i]);
+    printf("\nexpected 0 wrong stacks and errno left alone, seen %ld and %ld\n", n_wrong, n_errno);
+    if (n_ticks < 1000) {
+        printf("expected at least 1000 signals, seen %ld\n", n_ticks);
+        return 1;
+    }
+    return storm_is_good() ? 0 : 1;
+}

@@ -1,0 +1,14 @@
+/* storm.h - what storm.cpp calls to have stacks taken; in C, where our headers are at home. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void storm_tick(const void *uc);
+void storm_here(void);
+void storm_unloaded(void);
+void storm_thread_ends(void);
+void storm_failed(const char *what);
+int storm_is_good(void);
+int storm_report(void);
+#ifdef __cplusplus
+}
+#endif

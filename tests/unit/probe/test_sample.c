@@ -1,0 +1,346 @@
+/* test_sample.c - samples and what they stand for: the truth of the estimate, births, deaths, peaks, labels, rates.
+ *
+ * Stacks are made up here: a site is a number that the test sets before it allocates. So the exact answer is known, and many
+ * runs with other random numbers must agree with it on average.
+ */
+#include <math.h>
+
+#include "../heap/look.h"
+
+#include "stack/stack.h"
+
+static __thread uintptr_t current_site;
+
+static void made_up_stack(struct vt_frames *out) {
+    out->n = 1;
+    out->pc[0] = current_site + 1;
+    out->hash = vt__frames_hash(out->pc, 1);
+}
+
+#define vt__stack_here made_up_stack
+#include "probe/sample.c"
+#undef vt__stack_here
+
+/* As many as come: how the period stretches has a test of its own. */
+#define SAMPLES_PER_MS 1000000
+#include "heap/draw.c"
+
+#define N_SITES 8
+
+/* The library starts with the period of its options; whatever is in lists by then was drawn with that. */
+static void start_with_period(uint64_t n_bytes) {
+    vt__free(vt__malloc(1));
+    vt__sample_set_period(n_bytes);
+    vt__heap_release_all();
+}
+
+static void *allocate(unsigned site, size_t n_bytes) {
+    current_site = site;
+    void *p = vt__malloc(n_bytes);
+    assert_non_null(p);
+    return p;
+}
+
+static unsigned site_of_stack(uint32_t stack) {
+    const uintptr_t *pc;
+    assert_int_equal(vt__depot_get(stack, &pc), 1);
+    return (unsigned)pc[0] - 1;
+}
+
+struct sums {
+    double alloc_bytes[N_SITES], live_bytes[N_SITES], alloc_requested[N_SITES];
+};
+
+static struct sums estimates(void) {
+    struct sums e = {{0}, {0}, {0}};
+    struct vt_site s;
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);) {
+        unsigned i = site_of_stack(s.stack);
+        e.alloc_bytes[i] += s.alloc.bytes;
+        e.alloc_requested[i] += s.alloc.requested_bytes;
+        e.live_bytes[i] += s.alloc.bytes - s.freed.bytes;
+    }
+    return e;
+}
+
+/* ---- truth ---- */
+
+/* A pattern allocates and frees, and adds the exact answer up. */
+struct truth {
+    struct sums exact;
+    uint64_t rng;
+};
+
+static void *note(struct truth *t, unsigned site, size_t n_bytes) {
+    void *p = allocate(site, n_bytes);
+    t->exact.alloc_bytes[site] += (double)vt__usable_size(p);
+    t->exact.alloc_requested[site] += (double)n_bytes;
+    t->exact.live_bytes[site] += (double)vt__usable_size(p);
+    return p;
+}
+
+static void forget_block(struct truth *t, unsigned site, void *p) {
+    t->exact.live_bytes[site] -= (double)vt__usable_size(p);
+    vt__free(p);
+}
+
+static void alternating_sites(struct truth *t) {
+    for (int i = 0; i < 20000; i++) {
+        forget_block(t, 0, note(t, 0, 64));
+        forget_block(t, 1, note(t, 1, 64));
+    }
+}
+
+static void mixed_sizes(struct truth *t) {
+    for (int i = 0; i < 6000; i++) {
+        size_t n_bytes = (size_t)16 << unit_random(&t->rng) % 14;
+        n_bytes += unit_random(&t->rng) % n_bytes;
+        unsigned site = n_bytes < 1000 ? 2 : 3;
+        forget_block(t, site, note(t, site, n_bytes));
+    }
+}
+
+/* As many as a page of fresh blocks has: whoever comes first after a refill is always the same site. */
+static void page_periodic(struct truth *t) {
+    static void *at[64];
+    for (int turn = 0; turn < 400; turn++) {
+        for (unsigned i = 0; i < 64; i++) at[i] = note(t, i == 0 ? 4 : 5, 64);
+        for (unsigned i = 0; i < 64; i++) forget_block(t, i == 0 ? 4 : 5, at[i]);
+    }
+}
+
+static void live_set(struct truth *t) {
+    static struct {
+        void *at;
+        unsigned site;
+    } live[500];
+    for (int i = 0; i < 8000; i++) {
+        unsigned k = (unsigned)(unit_random(&t->rng) % 500);
+        if (live[k].at != NULL) forget_block(t, live[k].site, live[k].at);
+        live[k].site = i % 3 == 0 ? 6 : 7;
+        live[k].at = note(t, live[k].site, 16 + unit_random(&t->rng) % 3000);
+    }
+    for (unsigned k = 0; k < 500; k += 2) { /* the others stay: an answer that is not 0 */
+        forget_block(t, live[k].site, live[k].at);
+        live[k].at = NULL;
+    }
+}
+
+static void *free_in_another(void *p) {
+    vt__free(p);
+    return NULL;
+}
+
+static void *free_a_hundred(void *blocks) {
+    for (int i = 0; i < 100; i++) vt__free(((void **)blocks)[i]);
+    return NULL;
+}
+
+static void freed_by_another_thread(struct truth *t) {
+    for (int i = 0; i < 40; i++) {
+        void *at[100];
+        for (int k = 0; k < 100; k++) at[k] = note(t, 0, 500);
+        unit_in_thread(free_a_hundred, at);
+        t->exact.live_bytes[0] -= 100 * 512;
+    }
+    for (int i = 0; i < 10; i++) {
+        void *p = note(t, 1, 10000);
+        unit_in_thread(free_in_another, p);
+        t->exact.live_bytes[1] -= 10240;
+    }
+}
+
+/* Each step that moves is an allocation of its own; one that stays in place is not, but for what a run grows by. */
+static void growing(struct truth *t) {
+    for (int i = 0; i < 60; i++) {
+        void *p = note(t, 2, 100);
+        for (size_t n = 200; n <= 8000; n *= 2) {
+            size_t before = vt__usable_size(p);
+            current_site = 2;
+            void *to = vt__realloc(p, n);
+            assert_non_null(to);
+            t->exact.live_bytes[2] += (double)vt__usable_size(to) - (double)before;
+            if (to != p) {
+                t->exact.alloc_bytes[2] += (double)vt__usable_size(to);
+                t->exact.alloc_requested[2] += (double)n;
+            }
+            p = to;
+        }
+        forget_block(t, 2, p);
+    }
+}
+
+static void check_truth(const char *what, void (*pattern)(struct truth *t)) {
+    enum { N_RUNS = 60 };
+    double mean[3][N_SITES] = {{0}}, square[3][N_SITES] = {{0}};
+    start_with_period(KiB(8));
+    for (int run = 0; run < N_RUNS; run++) {
+        struct truth t = {.rng = (uint64_t)run + 1};
+        struct sums before = estimates();
+        vt__chance_seed((uint64_t)run * 1000003 + 17);
+        vt__heap_sampling_changed();
+        vt__heap_release_all();
+        pattern(&t);
+        struct sums after = estimates();
+        const double *exact[3] = {t.exact.alloc_bytes, t.exact.live_bytes, t.exact.alloc_requested};
+        const double *from[3] = {before.alloc_bytes, before.live_bytes, before.alloc_requested};
+        const double *to[3] = {after.alloc_bytes, after.live_bytes, after.alloc_requested};
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < N_SITES; i++) {
+                double off = (to[k][i] - from[k][i]) - exact[k][i];
+                mean[k][i] += off / N_RUNS;
+                square[k][i] += off * off / N_RUNS;
+            }
+    }
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < N_SITES; i++) {
+            double error = sqrt((square[k][i] - mean[k][i] * mean[k][i]) / N_RUNS);
+            assert_true_msg(
+                fabs(mean[k][i]) <= 3 * error + 0.5,
+                "%s, value %d of site %d: expected 0 within 3 standard errors of %g, seen %g", what,
+                k, i, error, mean[k][i]);
+        }
+}
+
+TEST(sample, alternating_sites_are_told_apart) { check_truth("alternating", alternating_sites); }
+TEST(sample, mixed_sizes_are_weighed_right) { check_truth("mixed sizes", mixed_sizes); }
+TEST(sample, sites_in_step_with_refills_are_told_apart) { check_truth("periodic", page_periodic); }
+TEST(sample, a_live_set_is_estimated) { check_truth("live set", live_set); }
+TEST(sample, frees_by_other_threads_count) {
+    check_truth("other threads", freed_by_another_thread);
+}
+TEST(sample, growing_blocks_are_estimated) { check_truth("growing", growing); }
+
+/* ---- the rest ---- */
+
+static struct vt_sample_totals totals(void) {
+    struct vt_sample_totals t;
+    vt__sample_totals(&t);
+    return t;
+}
+
+TEST(sample, a_period_of_one_byte_samples_everything_and_every_free_is_seen) {
+    static void *at[2000];
+    uint64_t rng = 3;
+    start_with_period(1);
+    uint64_t before = totals().n_samples, live = totals().n_live;
+    for (int i = 0; i < 2000; i++)
+        at[i] = allocate(0, 1 + unit_random(&rng) % (i % 10 == 0 ? 200000 : 2000));
+    assert_int_equal(totals().n_samples - before, 2000);
+    for (int i = 0; i < 2000; i++) vt__free(at[i]);
+    assert_int_equal(totals().n_live, live);
+    assert_true(fabs(totals().live_bytes) < 1);
+}
+
+TEST(sample, sampled_blocks_are_aligned_usable_and_zero_for_calloc) {
+    start_with_period(1);
+    for (size_t n = 1; n < 70000; n += n / 16 + 1) {
+        char *p = vt__calloc(1, n);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        check_zero(p, n);
+        assert_true(vt__usable_size(p) >= n);
+        memset(p, 0x5a, vt__usable_size(p));
+        p = vt__realloc(p, n + 100);
+        for (size_t i = 0; i < n; i++) assert_int_equal(p[i], 0x5a);
+        vt__free(p);
+        void *aligned = vt__aligned_alloc(256, n);
+        assert_int_equal((uintptr_t)aligned % 256, 0);
+        vt__free(aligned);
+    }
+}
+
+static void free_twice(void *p) {
+    vt__free(p);
+    vt__free(p);
+}
+
+static void free_inside(void *p) { vt__free((char *)p + 16); }
+
+TEST(sample, mistakes_with_sampled_blocks_are_found) {
+    static const size_t rows[] = {64, 1000, 5000, 300000};
+    start_with_period(1);
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        void *p = vt__malloc(rows[i]);
+        assert_true(is_at(vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p), p));
+        unit_dies_saying(free_twice, p, "double free of");
+        unit_dies_saying(free_inside, p, "not the start of a block");
+    }
+}
+
+TEST(sample, nothing_is_sampled_at_a_period_of_0_and_a_new_one_is_noticed) {
+    start_with_period(0);
+    uint64_t before = totals().n_samples;
+    for (int i = 0; i < 100000; i++) vt__free(vt__malloc((size_t)i % 5000));
+    assert_int_equal(totals().n_samples, before);
+    vt__sample_set_period(KiB(4));
+    for (int i = 0; i < 100000; i++) vt__free(vt__malloc((size_t)i % 5000));
+    assert_true(totals().n_samples > before + 100);
+}
+
+TEST(sample, the_peak_is_what_was_in_use_when_most_was) {
+    static void *at[1000];
+    start_with_period(KiB(1));
+    for (int i = 0; i < 1000; i++) at[i] = allocate(1, 2000);
+    for (int i = 0; i < 1000; i++) vt__free(at[i]);
+    for (int i = 0; i < 100; i++) at[i] = allocate(2, 2000);
+    double peak[N_SITES] = {0};
+    struct vt_site s;
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);)
+        peak[site_of_stack(s.stack)] += s.peak.bytes;
+    assert_true_msg(peak[1] > 1.5e6 && peak[1] < 2.6e6, "expected some 2 MB, seen %g", peak[1]);
+    assert_true_msg(peak[2] == 0, "expected 0, seen %g", peak[2]);
+    for (int i = 0; i < 100; i++) vt__free(at[i]);
+}
+
+TEST(sample, samples_carry_the_labels_of_their_thread) {
+    start_with_period(1);
+    assert_int_equal(vt__label_push("request", "42"), 0);
+    assert_int_equal(vt__label_push("phase", "parse"), 0);
+    void *p = allocate(3, 100);
+    vt__label_pop();
+    void *q = allocate(4, 100);
+    vt__label_pop();
+    void *r = allocate(5, 100);
+    struct vt_label l;
+    uint32_t label;
+    assert_true(vt__sample_label_of(p, &label));
+    assert_true(vt__label_get(label, &l));
+    assert_string_equal(l.key, "phase");
+    assert_string_equal(l.value, "parse");
+    assert_true(vt__label_get(l.parent, &l));
+    assert_string_equal(l.value, "42");
+    assert_int_equal(l.parent, 0);
+    assert_true(vt__sample_label_of(q, &label) && vt__label_get(label, &l));
+    assert_string_equal(l.key, "request");
+    assert_true(vt__sample_label_of(r, &label));
+    assert_int_equal(label, 0);
+}
+
+static int find_object(const struct vt_heap_object *o, void *wanted) {
+    if (o->at != wanted) return 0;
+    assert_int_equal(o->requested_bytes, 100);
+    assert_int_equal(o->block_bytes, 112);
+    assert_int_equal(o->n_pcs, 1);
+    assert_int_equal(o->pcs[0], 3 + 1);
+    return 7;
+}
+
+TEST(sample, what_is_in_use_can_be_visited) {
+    start_with_period(1);
+    void *p = allocate(3, 100), *q = allocate(3, 100);
+    vt__free(q);
+    assert_int_equal(vt_heap_visit(find_object, p), 7);
+    assert_int_equal(vt_heap_visit(find_object, q), 0);
+}
+
+TEST(sample, where_the_heap_grew_is_known) {
+    size_t before = 0, after = 0;
+    struct vt_growth g;
+    vt__free(vt__malloc(1));
+    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) before += g.n_bytes;
+    assert_non_null(vt__malloc(MiB(64)));
+    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) after += g.n_bytes;
+    assert_true(after >= before + MiB(64));
+}
+
+UNIT_MAIN()

@@ -1,0 +1,57 @@
+/* test_rules.c - rules as codes, the cache, and forgetting. */
+#include "unit.h"
+
+#include "base/base.h"
+
+#include "stack/rules.c"
+
+TEST(rules, a_short_code_is_the_rule_it_was_made_from) {
+    unsigned n_short = 0;
+    for (int32_t cfa = 0; cfa < 2200; cfa += 4)
+        for (int16_t fp = -80; fp <= 0; fp = (int16_t)(fp + 4)) {
+            vt_rule r = vt__rule(VT_RULE_SP, cfa, fp == 0 ? VT_FP_SAME : VT_FP_AT_CFA, fp);
+            uint32_t code = short_of(r);
+            if (code == 0) continue;
+            n_short++;
+            assert_true(code >= VT_CODE_IS_SHORT && code < 1u << VT_CODE_BITS);
+            assert_true(vt__rule_of_code(code, 0, 0) == r);
+        }
+    assert_int_equal(n_short, 255 * 8); /* fp the same, or in one of seven places */
+    assert_int_equal(short_of(vt__rule(VT_RULE_FP, 16, VT_FP_AT_CFA, -16)), 0);
+}
+
+TEST(rules, equal_rules_have_one_number_until_the_set_is_full) {
+    for (uint32_t i = 1; i <= VT_N_RULES; i++) {
+        vt_rule r = vt__rule(VT_RULE_FP, (int32_t)i * 8, VT_FP_SAME, 0);
+        uint32_t number = number_of(r);
+        assert_true(number < VT_N_RULES);
+        assert_int_equal(number_of(r), number);
+        assert_true(vt__rule_of_code(number, 0, 0) == r);
+    }
+    assert_int_equal(number_of(vt__rule(VT_RULE_FP, 8, VT_FP_AT_CFA, -16)), VT_N_RULES);
+}
+
+static uint64_t n_misses(void) { return atomic_load(&vt__rules.n_misses); }
+
+TEST(rules, an_address_is_decoded_once_per_generation) {
+    uintptr_t pc = (uintptr_t)qsort + 1;
+    vt_rule first = vt__rule_of(pc, vt__rules_generation());
+    assert_true(vt__rule_kind(first) != VT_RULE_NOT_KNOWN);
+    assert_int_equal(n_misses(), 1);
+    assert_true(vt__rule_of(pc, vt__rules_generation()) == first);
+    assert_int_equal(n_misses(), 1);
+    for (uint64_t i = 2; i < 100; i++) { /* past the day the generation comes round */
+        vt__rules_drop();
+        assert_true(vt__rule_of(pc, vt__rules_generation()) == first);
+        assert_int_equal(n_misses(), i);
+    }
+}
+
+TEST(rules, addresses_in_no_module_are_asked_for_each_time) {
+    for (uint64_t i = 1; i < 5; i++) {
+        assert_int_equal(vt__rule_of(4096, vt__rules_generation()), VT_RULE_NOT_KNOWN);
+        assert_int_equal(n_misses(), i);
+    }
+}
+
+UNIT_MAIN()

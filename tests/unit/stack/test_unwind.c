@@ -1,0 +1,292 @@
+/* test_unwind.c - walks with the memo and without are the same; broken stacks end, and nothing faults. */
+#include "unit.h"
+
+#include <sys/time.h>
+#include <ucontext.h>
+
+#include "base/base.h"
+
+#include "stack/unwind.c"
+
+#define KEEP_FRAME(x) __asm__ volatile("" ::"r"(x) : "memory") /* no tail call, no merging */
+
+static struct vt_frames with_memo, without;
+
+/* Both from one place: a walker that is busy is left alone. */
+__attribute__((noinline)) static void walk_twice(void) {
+    for (volatile int i = 0; i < 2; i++) { /* one call site, so that the frames are equal */
+        if (i == 1) {
+            atomic_store(&mine->is_busy, true);
+            with_memo = without;
+        }
+        vt__stack_here(&without);
+        if (i == 1) atomic_store(&mine->is_busy, false);
+    }
+    KEEP_FRAME(&without);
+}
+
+static void both_are_equal(void) {
+    walk_twice();
+    assert_int_equal(with_memo.n, without.n);
+    assert_memory_equal(with_memo.pc, without.pc, without.n * sizeof(without.pc[0]));
+    assert_true(with_memo.hash == without.hash);
+    assert_true(without.hash == vt__frames_hash(without.pc, without.n));
+}
+
+/* ---- random call trees ---- */
+
+static uint64_t rng = 12345;
+typedef void tree_function(unsigned depth);
+static tree_function small, large, with_alloca, many_registers;
+static tree_function *const tree[] = {small, large, with_alloca, many_registers};
+static unsigned long n_leaves;
+
+__attribute__((noinline)) static void go_on(unsigned depth) {
+    uint64_t r = unit_random(&rng);
+    if (depth == 0 || r % 16 == 0) {
+        n_leaves++;
+        both_are_equal();
+        return;
+    }
+    for (uint64_t i = 0; i <= (r >> 8) % 2; i++) tree[unit_random(&rng) % 4](depth - 1);
+    KEEP_FRAME(&r);
+}
+__attribute__((noinline)) static void small(unsigned depth) {
+    go_on(depth);
+    KEEP_FRAME(depth);
+}
+__attribute__((noinline)) static void large(unsigned depth) {
+    volatile char room[3000];
+    room[depth] = 1;
+    go_on(depth);
+    KEEP_FRAME(room);
+}
+__attribute__((noinline)) static void with_alloca(unsigned depth) {
+    volatile char *room = __builtin_alloca(16 + unit_random(&rng) % 500);
+    room[0] = 1;
+    go_on(depth);
+    KEEP_FRAME(room);
+}
+__attribute__((noinline)) static void many_registers(unsigned depth) {
+    unsigned long a = depth, b = a * 3, c = a * 5, d = a * 7, e = a * 11, f = a * 13;
+    go_on(depth);
+    KEEP_FRAME(a + b);
+    KEEP_FRAME(c + d);
+    KEEP_FRAME(e + f);
+}
+
+TEST(unwind, walks_with_the_memo_are_those_without_it) {
+    struct vt_stack_stats s;
+    for (int i = 0; i < (UNIT_HAS_SHADOW ? 200 : 3000); i++)
+        small((unsigned)(unit_random(&rng) % 25));
+    vt__stack_stats(&s);
+    assert_true(n_leaves > 200);
+    assert_int_equal(s.n_walks, 2 * n_leaves);
+    assert_true_msg(s.n_memo_hits > n_leaves * 9 / 10, "expected mostly memo hits, seen %lu of %lu",
+                    (unsigned long)s.n_memo_hits, n_leaves);
+    assert_int_equal(s.ended[VT_END_OUTERMOST], s.n_walks);
+}
+
+__attribute__((noinline)) static void recurse(unsigned depth) {
+    if (depth == 0)
+        both_are_equal();
+    else
+        recurse(depth - 1);
+    KEEP_FRAME(depth);
+}
+
+TEST(unwind, stacks_deeper_than_the_limit_are_cut_at_it) {
+    struct vt_stack_stats s;
+    recurse(30);
+    unsigned n_others = without.n - 31;
+    assert_true(n_others < 40);
+    for (unsigned depth = 200; depth < 300; depth++) {
+        unsigned n = depth + 1 + n_others;
+        recurse(depth);
+        assert_int_equal(without.n, n < VT_STACK_MAX_FRAMES ? n : VT_STACK_MAX_FRAMES);
+    }
+    recurse(5);
+    assert_int_equal(without.n, 6 + n_others);
+    vt__stack_stats(&s);
+    assert_true(s.ended[VT_END_LIMIT] > 0);
+}
+
+TEST(unwind, after_a_generation_the_memo_is_not_used) {
+    struct vt_stack_stats before, after;
+    recurse(3);
+    vt__stack_stats(&before);
+    vt__stack_modules_changed();
+    recurse(3);
+    vt__stack_stats(&after);
+    assert_int_equal(after.n_memo_hits, before.n_memo_hits);
+    assert_true(after.n_rule_misses > before.n_rule_misses);
+}
+
+/* ---- signals ---- */
+
+#if !UNIT_HAS_SHADOW /* sanitizers wrap handlers, and put off signals */
+static struct vt_frames of_context, in_handler;
+static uintptr_t interrupted_pc;
+
+static void on_signal(int sig, siginfo_t *info, void *uc) {
+    (void)sig;
+    (void)info;
+    interrupted_pc = (uintptr_t)((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP];
+    vt__stack_of_context(uc, &of_context);
+    vt__stack_here(&in_handler);
+    KEEP_FRAME(&in_handler);
+}
+
+static void through_a_signal(int flags) {
+    struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | flags};
+    sigaction(SIGUSR1, &act, NULL);
+    raise(SIGUSR1);
+    assert_true(of_context.n > 3);
+    assert_true(of_context.pc[0] == interrupted_pc);
+    /* the handler and its restorer, and then the same */
+    unsigned skip = in_handler.n - of_context.n;
+    assert_true_msg(skip >= 2 && skip <= 4,
+                    "expected 2 to 4 frames more in the handler, seen %u and %u", in_handler.n,
+                    of_context.n);
+    assert_memory_equal(in_handler.pc + skip, of_context.pc, of_context.n * sizeof(uintptr_t));
+}
+
+TEST(unwind, a_handler_s_stack_goes_on_with_what_it_interrupted) { through_a_signal(0); }
+
+TEST(unwind, so_does_that_of_a_handler_on_its_own_stack) {
+    static char room[65536] __attribute__((aligned(16)));
+    stack_t alt = {.ss_sp = room, .ss_size = sizeof(room)};
+    assert_int_equal(sigaltstack(&alt, NULL), 0);
+    through_a_signal(SA_ONSTACK);
+    through_a_signal(SA_ONSTACK);
+}
+
+static _Atomic unsigned n_ticks;
+static void on_tick(int sig, siginfo_t *info, void *uc) {
+    (void)sig;
+    (void)info;
+    int saved = errno;
+    vt__stack_of_context(uc, &of_context);
+    vt__stack_here(&in_handler);
+    n_ticks += errno == saved && of_context.n > 2 && in_handler.n > of_context.n;
+}
+
+TEST(unwind, signals_that_interrupt_walks_leave_them_right) {
+    struct sigaction act = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO | SA_RESTART};
+    struct itimerval t = {{0, 200}, {0, 200}};
+    struct vt_frames first;
+    sigaction(SIGALRM, &act, NULL);
+    setitimer(ITIMER_REAL, &t, NULL);
+    for (unsigned i = 0; n_ticks < 1000; i++) {
+        struct vt_frames f;
+        vt__stack_here(&f);
+        if (i == 0) first = f;
+        assert_int_equal(f.n, first.n);
+        assert_true(f.hash == first.hash);
+    }
+    t = (struct itimerval){{0, 0}, {0, 0}};
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+#endif
+
+/* ---- broken stacks ---- */
+
+static void walk_from(uintptr_t pc, uintptr_t sp, uintptr_t fp) {
+    ucontext_t uc = {0};
+    static struct vt_frames f;
+    uc.uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+    uc.uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+    uc.uc_mcontext.gregs[REG_RBP] = (greg_t)fp;
+    vt__stack_of_context(&uc, &f);
+    assert_true(f.n >= 1 && f.n <= VT_STACK_MAX_FRAMES);
+}
+
+TEST(unwind, stacks_of_garbage_end_and_are_counted) {
+    struct vt_stack_stats s;
+    static uintptr_t room[4096];
+    void *guarded =
+        mmap(NULL, 3 * VT_OS_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(guarded != MAP_FAILED);
+    mprotect((char *)guarded + VT_OS_PAGE, VT_OS_PAGE, PROT_NONE);
+    both_are_equal();
+    const uintptr_t code[] = {(uintptr_t)walk_from, (uintptr_t)recurse, (uintptr_t)raise,
+                              (uintptr_t)qsort,     (uintptr_t)printf,  (uintptr_t)go_on};
+    for (int round = 0; round < (UNIT_HAS_SHADOW ? 2000 : 30000); round++) {
+        for (size_t i = 0; i < vt_countof(room); i += 1 + unit_random(&rng) % 50) {
+            uint64_t r = unit_random(&rng);
+            room[i] = r % 3 == 0   ? code[r / 8 % vt_countof(code)] + r / 64 % 300
+                      : r % 3 == 1 ? (uintptr_t)&room[r / 8 % vt_countof(room)]
+                                   : r;
+        }
+        const uintptr_t places[] = {(uintptr_t)&room[unit_random(&rng) % vt_countof(room)],
+                                    (uintptr_t)guarded + VT_OS_PAGE - 64,
+                                    (uintptr_t)guarded + VT_OS_PAGE + 64,
+                                    unit_random(&rng),
+                                    0,
+                                    (uintptr_t)&room[7] + 3,
+                                    UINTPTR_MAX - 7};
+        uint64_t r = unit_random(&rng);
+        walk_from(r % 8 == 0 ? r : code[r % vt_countof(code)] + r / 64 % 300,
+                  places[r / 8 % vt_countof(places)], places[r / 128 % vt_countof(places)]);
+    }
+    both_are_equal();
+    vt__stack_stats(&s);
+    assert_true(s.ended[VT_END_UNREADABLE] > 100);
+    assert_true(s.ended[VT_END_NO_MODULE] > 100);
+}
+
+/* ---- other stacks, threads ---- */
+
+static ucontext_t main_context, coroutine;
+static void run_coroutine(void) {
+    for (int i = 0; i < 100; i++) {
+        both_are_equal();
+        swapcontext(&coroutine, &main_context);
+    }
+}
+
+TEST(unwind, coroutines_are_walked_to_their_first_function) {
+    static char room[262144] __attribute__((aligned(16)));
+#if UNIT_HAS_SHADOW
+    skip(); /* a sanitizer wants to be told of other stacks */
+#endif
+    getcontext(&coroutine);
+    coroutine.uc_stack.ss_sp = room;
+    coroutine.uc_stack.ss_size = sizeof(room);
+    coroutine.uc_link = &main_context;
+    makecontext(&coroutine, run_coroutine, 0);
+    for (int i = 0; i < 100; i++) {
+        struct vt_stack_stats s;
+        recurse(3);
+        unsigned n = without.n;
+        swapcontext(&main_context, &coroutine);
+        assert_true(without.n >= 3 && without.n < n);
+        vt__stack_stats(&s);
+        /* makecontext's first function has tables, but not for the byte before it, where a call would be */
+        assert_int_equal(s.ended[VT_END_OUTERMOST] + s.ended[VT_END_NO_RULE], s.n_walks);
+    }
+}
+
+static void *walk_in_thread(void *arg) {
+    recurse(10);
+    vt__stack_thread_ends();
+    struct vt_frames f; /* a destructor that mallocs later */
+    vt__stack_here(&f);
+    assert_true(f.n >= 2 && f.hash == vt__frames_hash(f.pc, f.n));
+    return arg;
+}
+
+TEST(unwind, threads_that_end_leave_their_walkers_to_others) {
+    for (int i = 0; i < 50; i++) unit_in_thread(walk_in_thread, NULL);
+    assert_true(atomic_load(&pool.n) <= 2);
+}
+
+TEST_WITH(unwind, without_memory_for_walkers_walks_are_right_all_the_same,
+          "VITRINE_FAIL_ALWAYS=reserve") {
+    struct vt_frames f;
+    vt__stack_here(&f);
+    assert_null(mine);
+    assert_true(f.n >= 3 && f.hash == vt__frames_hash(f.pc, f.n));
+}
+
+UNIT_MAIN()
