@@ -1,5 +1,6 @@
 # What `cmake --install` (or `make install PREFIX=DIR [COMPAT=0]`) lays down:
 #
+#   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
 #   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a
 #   lib/pkgconfig    vitrine.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
@@ -9,7 +10,7 @@
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
 
-option(VT_COMPAT "install the libraries' old names too (libtcmalloc and others); there are none yet" ON)
+option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof" ON)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/include/vitrine.h VT_HEADER_VERSION REGEX "^#define VITRINE_VERSION ")
 if(NOT VT_HEADER_VERSION STREQUAL "#define VITRINE_VERSION \"${PROJECT_VERSION}\"")

@@ -11,16 +11,25 @@ CXX = os.environ.get("CXX") or "c++"
 STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
 
 
-def flags():
-    """Of the files of src/, which all see the same macros and include paths; the language is ours to say."""
-    return [f for f in next(iter(tree.commands().values())) if not f.startswith("-std=")]
+def flags(folder):
+    """Of the files of a folder, which all see the same macros and include paths; the language is ours to say.
+    None: this build leaves the folder out (VT_CLI=OFF)."""
+    for path, found in tree.commands("src", "report", "cli").items():
+        if path.startswith(folder + os.sep):
+            return [f for f in found if not f.startswith("-std=")]
+    return None
 
 
 def jobs():
-    shared, found = flags(), []
-    for path in tree.files("src", suffixes=(".h",)):
-        # a header by itself is a `#pragma once in main file` and an unused static to the compiler
-        found.append((path, [CC, "-std=gnu11", "-x", "c", *STRICT, "-Wno-unused-function", *shared, path]))
+    found = []
+    for folder in ("src", "report", "cli"):
+        shared = flags(folder)
+        if shared is None:
+            print(f"{folder}/ is not built here: its headers not looked at")
+            continue
+        for path in tree.files(folder, suffixes=(".h",)):
+            # a header by itself is a `#pragma once in main file` and an unused static to the compiler
+            found.append((path, [CC, "-std=gnu11", "-x", "c", *STRICT, "-Wno-unused-function", *shared, path]))
     for path in tree.files("include", suffixes=(".h",)):
         include = ["-I" + os.path.join(tree.ROOT, "include")]
         found.append((path, [CC, "-std=c11", "-pedantic", "-x", "c", *STRICT, *include, path]))

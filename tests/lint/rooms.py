@@ -2,6 +2,9 @@
 """rooms.py - the include order of src/: a file includes its own room and the rooms above it, nothing below.
 
 Where a room must call one below, it declares the call in its own upcalls.h and the other defines it.
+
+The analysis tool stands beside src/ and shares only formats and public headers with it: report/ includes itself, cli/
+includes itself and report/. What the readers share (report/reader.h) is for readers only.
 """
 import os
 import re
@@ -33,8 +36,29 @@ def faults(path, text):
     return found
 
 
+BESIDE = {"report": ("report",), "cli": ("cli", "report")}
+
+
+def faults_beside(path, text):
+    """The same for report/ and cli/."""
+    folder, name = path.split(os.sep)
+    found = []
+    for m in INCLUDE.finditer(text):
+        target, number = m.group(1), text.count("\n", 0, m.start(1)) + 1
+        if target.split("/")[0] not in BESIDE[folder]:
+            found.append((number, f"{folder}/ includes '{target}'"))
+        elif target == "report/reader.h" and not name.startswith("read"):
+            found.append((number, f"'{target}' is for readers only"))
+    return found
+
+
 def main():
     n_bad, n_files = 0, 0
+    for path in tree.files(*BESIDE, suffixes=(".c", ".h", ".def")):
+        n_files += 1
+        for number, what in faults_beside(path, tree.read(path)):
+            n_bad += 1
+            print(f"{path}:{number}: {what}")
     for path in tree.files("src", suffixes=(".c", ".h", ".def")):
         n_files += 1
         parts = path.split(os.sep)

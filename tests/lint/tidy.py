@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tidy.py [FILE...] - clang-tidy over src/ with the checks of .clang-tidy; all findings are errors."""
+"""tidy.py [FILE...] - clang-tidy over src/, report/ and cli/ with the checks of .clang-tidy; all findings are errors."""
 import json
 import os
 import shutil
@@ -15,7 +15,7 @@ if not shutil.which("clang-tidy"):
 # over flags that only gcc knows.
 wanted = [os.path.normpath(a) for a in sys.argv[1:]]
 with tempfile.TemporaryDirectory() as scratch:
-    commands = {p: f for p, f in tree.commands().items() if not wanted or p in wanted}
+    commands = {p: f for p, f in tree.commands("src", "report", "cli").items() if not wanted or p in wanted}
     entries = [{"directory": tree.ROOT, "file": os.path.join(tree.ROOT, path),
                 "arguments": ["clang", *flags, "-c", os.path.join(tree.ROOT, path)]}
                for path, flags in commands.items()]

@@ -39,8 +39,8 @@ def without_comments_and_strings(text):
     return _NOISE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 
-def commands():
-    """One compile command per C file of src/: {path: [flags that matter to any compiler]}."""
+def commands(*folders):
+    """One compile command per C file of what ships: {path: [flags that matter to any compiler]}."""
     database = os.path.join(BUILD, "compile_commands.json")
     if not BUILD or not os.path.exists(database):
         skip("no compile_commands.json in VT_BUILD (CMAKE_EXPORT_COMPILE_COMMANDS)")
@@ -50,10 +50,10 @@ def commands():
     for entry in entries:
         path = os.path.relpath(os.path.realpath(os.path.join(entry["directory"], entry["file"])),
                                os.path.realpath(ROOT))
-        if path.startswith("src" + os.sep) and path.endswith(".c") and path not in result:
+        if path.split(os.sep)[0] in folders and path.endswith(".c") and path not in result:
             result[path] = portable_flags(entry)
     if not result:
-        print("expected files of src/ in compile_commands.json, seen none")
+        print(f"expected files of {folders} in compile_commands.json, seen none")
         sys.exit(1)
     return result
 

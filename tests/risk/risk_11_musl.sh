@@ -9,7 +9,7 @@ mkdir "$TMP/kernel"
 ln -s /usr/include/linux /usr/include/asm-generic "$TMP/kernel/"
 ln -s "$(dirname "$(find /usr/include -path '*asm/unistd.h' | head -1)")" "$TMP/kernel/asm"
 # The tests of the tree are not built here; only the libraries.
-cmake -S "$VT_SRC" -B "$TMP/build" -DCMAKE_C_COMPILER="$musl_gcc" -DCMAKE_BUILD_TYPE=Release \
+cmake -S "$VT_SRC" -B "$TMP/build" -DCMAKE_C_COMPILER="$musl_gcc" -DVT_CLI=OFF -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_FLAGS="-idirafter $TMP/kernel" -DVT_BENCH=OFF -DVT_TESTS=OFF >"$TMP/configure" 2>&1 || {
     tail -20 "$TMP/configure"
     fail "cmake does not configure with musl-gcc"

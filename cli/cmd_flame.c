@@ -1,0 +1,54 @@
+/* cmd_flame.c - the flame graph as a file. Climate: cli. */
+#include "cli/command.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *title_of(const struct settings *s, char *out, size_t n_bytes) {
+    const char *slash = strrchr(s->files[0], '/');
+    const char *name = slash ? slash + 1 : s->files[0];
+    if (s->title) return s->title;
+    if (s->base)
+        (void)snprintf(out, n_bytes, "%s less %s", name, s->base);
+    else if (s->n_files > 1)
+        (void)snprintf(out, n_bytes, "%s and %u more", name, s->n_files - 1);
+    else
+        (void)snprintf(out, n_bytes, "%s", strcmp(name, "-") == 0 ? "standard input" : name);
+    return out;
+}
+
+static int run(struct settings *s) {
+    struct profile *p;
+    char title[300];
+    int status;
+    if (s->json || s->csv) {
+        say_error("a flame graph is a picture; 'vitrine traces --json' has the data");
+        return EXIT_USAGE;
+    }
+    if (s->output == NULL && isatty(1)) {
+        say_error("a picture on a terminal: redirect it, or say -o FILE.svg");
+        return EXIT_USAGE;
+    }
+    struct view *v = load_view(s, &p, &status);
+    if (v == NULL) return status;
+    FILE *out = output_open(s);
+    status = EXIT_COULD_NOT;
+    if (out) {
+        view_flame(v, out, title_of(s, title, sizeof title));
+        status = output_close(s, out);
+    }
+    view_free(v);
+    profile_free(p);
+    return status;
+}
+
+const struct command cmd_flame = {
+    .name = "flame",
+    .usage = "flame [OPTION...] [PROGRAM] PROFILE... -o OUT.svg",
+    .summary = "the flame graph: one SVG file, to be searched and zoomed in any browser",
+    .example = "vitrine flame app.0001.heap -o app.svg",
+    .groups = {options_data, options_filter, options_shape, options_flame, options_output},
+    .min_files = 1,
+    .missing = "no profile is given",
+    .run = run,
+};

@@ -1,0 +1,63 @@
+/* cmd_graph.c - the call graph. Climate: cli. */
+#include "cli/command.h"
+
+#include <string.h>
+
+#define MAX_NODES 80 /* more cannot be read */
+
+/* The format that the name of the output asks for; NULL after a message. */
+static const char *format_of(const struct settings *s) {
+    static const char *const formats[] = {"dot", "svg", "pdf", "png", "ps", "gif", NULL};
+    const char *dot = s->output ? strrchr(s->output, '.') : ".dot";
+    for (unsigned i = 0; dot && formats[i]; i++)
+        if (strcmp(dot + 1, formats[i]) == 0) return formats[i];
+    say_error(
+        "'%s' does not say what kind it shall be: end it in .dot, .svg, .pdf, .png, .ps or .gif",
+        s->output);
+    return NULL;
+}
+
+static int run(struct settings *s) {
+    struct profile *p;
+    int status;
+    const char *format = format_of(s);
+    if (format == NULL) return EXIT_USAGE;
+    if (s->json || s->csv) {
+        say_error("a graph is a picture; 'vitrine tree --json' has the data");
+        return EXIT_USAGE;
+    }
+    struct view *v = load_view(s, &p, &status);
+    if (v == NULL) return status;
+    const char *slash = strrchr(s->files[0], '/');
+    struct view_dot_options o = {.title = s->title ? s->title
+                                          : slash  ? slash + 1
+                                                   : s->files[0],
+                                 .unit = table_unit_for(view_unit(v), v->weight),
+                                 .max_nodes = s->n_max ? s->n_max : MAX_NODES,
+                                 .max_degree = 8,
+                                 .node_fraction = 0.005,
+                                 .edge_fraction = 0.001,
+                                 .for_screen = true};
+    FILE *out = output_open(s);
+    status = EXIT_COULD_NOT;
+    if (out) {
+        status = graph_draw(v, &o, format, out);
+        int closed = output_close(s, out);
+        if (closed != EXIT_FINE) status = closed;
+        if (status != EXIT_FINE && out != stdout) (void)remove(s->output); /* it holds nothing */
+    }
+    view_free(v);
+    profile_free(p);
+    return status;
+}
+
+const struct command cmd_graph = {
+    .name = "graph",
+    .usage = "graph [OPTION...] [PROGRAM] PROFILE... [-o OUT.dot|svg|pdf|png|ps|gif]",
+    .summary = "the call graph: as text for graphviz, or drawn where graphviz is installed",
+    .example = "vitrine graph app.0001.heap -o app.svg",
+    .groups = {options_data, options_filter, options_shape, options_flame, options_output},
+    .min_files = 1,
+    .missing = "no profile is given",
+    .run = run,
+};

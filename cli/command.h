@@ -1,0 +1,100 @@
+/* command.h - what a subcommand is: a row of data and a function. Help, and later the man page and
+ * completion, are made from the rows.
+ *
+ * Exit: 0 fine, 1 found something, 2 usage, 3 could not. Data on stdout, talk on stderr.
+ *
+ * Climate: cli.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stddef.h>
+
+#include "report/views.h"
+
+enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
+
+#define MAX_MOVES 16
+
+/* Everything the options can say; a command has those of the groups in its row. */
+struct settings {
+    /* which data */
+    const char *program, *base, *type, *thread;
+    const char *moves[MAX_MOVES + 1];
+    bool no_symbols;
+    /* which part of it */
+    const char *focus, *ignore, *show, *hide;
+    bool all_frames, drop_negative;
+    /* how it is shown */
+    const char *by;
+    bool full_names, no_inlines, cum, json, csv;
+    uint32_t n_max;
+    /* where it goes */
+    const char *output, *to, *title;
+    /* what is no option */
+    const char **files;
+    uint32_t n_files;
+};
+
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
+
+struct option_row {
+    const char *name; /* without dashes */
+    char letter;      /* or 0 */
+    enum option_kind kind;
+    size_t offset;     /* in struct settings */
+    const char *value; /* what the help calls it: RE, FILE, N */
+    const char *help;  /* with default and unit */
+};
+
+/* Groups end in a row without a name. */
+extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
+    options_convert[], options_flame[];
+
+struct command {
+    const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
+    const char *example;
+    const struct option_row *groups[6]; /* ended by NULL */
+    uint32_t min_files;
+    const char *missing; /* what to say when there are fewer */
+    int (*run)(struct settings *s);
+};
+
+extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list;
+extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
+
+/* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
+int options_read(const struct command *c, int argc, char **argv, struct settings *s);
+void command_help(const struct command *c, FILE *out);
+
+/* ---- shared by commands */
+
+/* "vitrine: error: line" on stderr. */
+__attribute__((format(printf, 1, 2))) void say_error(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void say_warning(const char *format, ...);
+extern const char *said_by; /* "vitrine", or the old name we were called by */
+
+/* Reads, merges and symbolizes what s->files names, less s->base; programs among the files are taken
+ * out. NULL after a message: the caller gives EXIT_COULD_NOT. */
+struct profile *load_profiles(struct settings *s);
+/* The same, then the view; NULL after a message, *status is the exit. */
+struct view *load_view(struct settings *s, struct profile **p, int *status);
+bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
+                       int *status);
+struct view_print print_from(const struct settings *s, FILE *out);
+
+/* s->output or stdout; NULL after a message. */
+FILE *output_open(const struct settings *s);
+/* Flushes; EXIT_COULD_NOT after a message when something could not be written. */
+int output_close(const struct settings *s, FILE *out);
+
+/* The call graph as "dot", or as what `dot -T` calls svg, pdf, ps, ps2, png, gif. Gives an exit status,
+ * after a message when it is not EXIT_FINE. */
+int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,
+               FILE *out);
+
+/* argv[0] is pprof, google-pprof or jeprof. */
+int dialect_pprof(const char *name, int argc, char **argv);
+
+#endif

@@ -1,0 +1,206 @@
+/* load.c - what commands have in common: messages, reading what was named, the view, the output.
+ * Climate: cli.
+ */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/read.h"
+#include "report/symbols.h"
+
+/* ---- messages */
+
+const char *said_by = "vitrine";
+
+static void say(const char *how, const char *format, va_list ap) {
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "%s: %s: ", said_by, how);
+    (void)vfprintf(stderr, format, ap);
+    (void)fputc('\n', stderr);
+}
+
+void say_error(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    say("error", format, ap);
+    va_end(ap);
+}
+
+void say_warning(const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    say("warning", format, ap);
+    va_end(ap);
+}
+
+/* ---- reading */
+
+/* ELF files among the arguments: the first is the program, unless the only files are programs. */
+static bool take_program(struct settings *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        if (strcmp(s->files[i], "-") == 0 || !report_is_program(s->files[i])) {
+            s->files[n++] = s->files[i];
+        } else if (s->program == NULL) {
+            s->program = s->files[i];
+        } else {
+            say_error("two programs: '%s' and '%s'", s->program, s->files[i]);
+            return false;
+        }
+    }
+    s->n_files = n;
+    if (n > 0) return true;
+    say_error("'%s' is a program or library, not a profile: give the profile after it", s->program);
+    return false;
+}
+
+/* Adds the file to *p, which is NULL for the first one. */
+static bool read_into(struct profile **p, const char *path, const struct report_options *o,
+                      double factor) {
+    struct report_error e;
+    struct profile *more;
+    if (report_read(path, o, &more, &e) != 0) {
+        say_error("%s", e.line);
+        return false;
+    }
+    if (*p == NULL) {
+        *p = more;
+        return true;
+    }
+    int status = profile_merge(*p, more, factor);
+    if (status != 0)
+        say_error("'%s' has %s, the others have %s: they cannot be put together", path,
+                  profile_text(more, more->types[more->default_type].name),
+                  profile_text(*p, (*p)->types[(*p)->default_type].name));
+    profile_free(more);
+    return status == 0;
+}
+
+struct profile *load_profiles(struct settings *s) {
+    struct report_options o = {.thread = s->thread};
+    struct profile *p = NULL;
+    if (!take_program(s)) return NULL;
+    if (s->program && !report_is_program(s->program)) {
+        FILE *f = fopen(s->program, "re");
+        if (f == NULL)
+            say_error("'%s': cannot open: %s", s->program, strerror(errno));
+        else
+            say_error("'%s' is not a program", s->program);
+        if (f) (void)fclose(f);
+        return NULL;
+    }
+    bool is_good = true;
+    for (uint32_t i = 0; is_good && i < s->n_files; i++)
+        is_good = read_into(&p, s->files[i], &o, 1);
+    if (is_good && s->base) is_good = read_into(&p, s->base, &o, -1);
+    if (!is_good || p == NULL) {
+        profile_free(p);
+        return NULL;
+    }
+    struct symbols_options so = {.program = s->program, .moves = s->moves};
+    if (!s->no_symbols) symbols_resolve(p, &so);
+    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    return p;
+}
+
+/* ---- the view */
+
+static bool type_from(const struct settings *s, const struct profile *p, uint32_t *type) {
+    *type = p->default_type;
+    if (s->type == NULL) return true;
+    *type = profile_find_type(p, s->type);
+    if (*type != PROFILE_NONE) return true;
+    char names[300];
+    size_t n = 0;
+    for (uint32_t t = 0; t < p->n_types && n < sizeof names; t++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", t ? ", " : "",
+                              profile_text(p, p->types[t].name));
+    say_error("no type '%s' in this profile; it has %s", s->type, names);
+    return false;
+}
+
+static bool by_from(const char *word, enum view_by *by) {
+    static const char *const words[] = {[VIEW_FUNCTIONS] = "functions",
+                                        [VIEW_LINES] = "lines",
+                                        [VIEW_FILES] = "files",
+                                        [VIEW_ADDRESSES] = "addresses"};
+    *by = VIEW_FUNCTIONS;
+    if (word == NULL) return true;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], word) == 0) {
+            *by = (enum view_by)i;
+            return true;
+        }
+    say_error("'--by' is functions, lines, files or addresses, not '%s'", word);
+    return false;
+}
+
+bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
+                       int *status) {
+    *o = (struct view_options){.full_names = s->full_names,
+                               .no_inlines = s->no_inlines,
+                               .all_frames = s->all_frames,
+                               .drops_negative = s->drop_negative,
+                               .sorts_by_cum = s->cum,
+                               .focus = s->focus,
+                               .ignore = s->ignore,
+                               .show = s->show,
+                               .hide = s->hide};
+    *status = EXIT_USAGE;
+    return by_from(s->by, &o->by) && type_from(s, p, &o->type);
+}
+
+struct view *load_view(struct settings *s, struct profile **p, int *status) {
+    struct view_options o;
+    struct report_error e;
+    *status = EXIT_COULD_NOT;
+    *p = load_profiles(s);
+    if (*p == NULL) return NULL;
+    struct view *v = NULL;
+    if (view_options_from(s, *p, &o, status)) {
+        v = view_new(*p, &o, &e);
+        if (v == NULL) say_error("%s", e.line);
+    }
+    if (v == NULL) {
+        profile_free(*p);
+        *p = NULL;
+        return NULL;
+    }
+    if (v->n_stacks == 0 && (*p)->n_samples > 0)
+        say_warning("no stack is left after --focus and --ignore");
+    *status = EXIT_FINE;
+    return v;
+}
+
+struct view_print print_from(const struct settings *s, FILE *out) {
+    return (struct view_print){.out = out,
+                               .form = s->json  ? TABLE_AS_JSON
+                                       : s->csv ? TABLE_AS_CSV
+                                                : TABLE_AS_TEXT,
+                               .n_max = s->n_max};
+}
+
+/* ---- the output */
+
+FILE *output_open(const struct settings *s) {
+    if (s->output == NULL || strcmp(s->output, "-") == 0) return stdout;
+    FILE *out = fopen(s->output, "we");
+    if (out == NULL) say_error("cannot write '%s': %s", s->output, strerror(errno));
+    return out;
+}
+
+int output_close(const struct settings *s, FILE *out) {
+    bool is_bad = fflush(out) != 0 || ferror(out);
+    int why = errno;
+    if (out != stdout && fclose(out) != 0 && !is_bad) {
+        is_bad = true;
+        why = errno;
+    }
+    if (!is_bad) return EXIT_FINE;
+    say_error("cannot write '%s': %s", s->output && out != stdout ? s->output : "standard output",
+              strerror(why));
+    return EXIT_COULD_NOT;
+}

@@ -1,0 +1,458 @@
+/* module.c - see module.h.
+ *
+ * libdw answers each question by a walk from the start of a compile unit, which is fine for one address
+ * and not for ten thousand. So three sorted tables are kept, each made when it is first needed:
+ *
+ *   units       address ranges of compile units, for the file
+ *   functions   address ranges of functions, for each unit that was asked about
+ *   symbols     ranges of the symbol table, for the file
+ *
+ * Within one function the inlined calls are found by going down its tree.
+ *
+ * Climate: cli.
+ */
+#include "report/module.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/memory.h"
+#include "report/names.h"
+
+#define OS_PAGE 4096u
+#define MAX_SEGMENTS 16
+#define MAX_OVERLAP 16 /* so many ranges below an address are looked at for one that covers it */
+
+struct range {
+    uint64_t low, high;
+    uint32_t what; /* index of a unit, a function or a symbol */
+};
+
+struct ranges {
+    struct range *all;
+    uint32_t n, cap;
+};
+
+/* A function without a linkage name, and the namespaces and classes around it. */
+struct scoped {
+    Dwarf_Off offset; /* of its DIE: ascending */
+    char *name;       /* app::Cache::fill */
+};
+
+struct unit {
+    Dwarf_Die die;
+    struct scoped *scoped;
+    uint32_t n_scoped, cap_scoped;
+    struct ranges functions;
+    Dwarf_Die *dies; /* of the functions */
+    uint32_t n_dies, cap_dies;
+    bool is_known;
+};
+
+struct segment {
+    uint64_t offset, n_bytes, address;
+};
+
+struct module {
+    Dwfl *dwfl;
+    Dwfl_Module *dw;
+    uint64_t elf_bias, dwarf_bias; /* what libdwfl adds to addresses as linked */
+    char build_id[2 * 64 + 1];
+    bool is_fixed;
+    struct segment segments[MAX_SEGMENTS]; /* those with code */
+    uint32_t n_segments;
+
+    bool has_units, has_symbols;
+    struct unit *units;
+    uint32_t n_units, cap_units;
+    struct ranges unit_ranges;
+    const char **names; /* of the symbols */
+    uint32_t n_names, cap_names;
+    struct ranges symbols;
+};
+
+/* ---- tables of ranges */
+
+static void range_add(struct ranges *r, uint64_t low, uint64_t high, uint32_t what) {
+    if (high <= low) return;
+    *REPORT_PUSH(r->all, r->n, r->cap) = (struct range){low, high, what};
+}
+
+static int by_low(const void *a, const void *b) {
+    const struct range *x = a, *y = b;
+    if (x->low != y->low) return x->low < y->low ? -1 : 1;
+    if (x->high != y->high) return x->high > y->high ? -1 : 1; /* the smaller comes last and wins */
+    return x->what < y->what ? -1 : x->what > y->what;
+}
+
+static void range_sort(struct ranges *r) {
+    if (r->n > 1) qsort(r->all, r->n, sizeof *r->all, by_low);
+}
+
+static const struct range *range_find(const struct ranges *r, uint64_t address) {
+    uint32_t low = 0, high = r->n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->all[middle].low <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t i = 0; i < MAX_OVERLAP && i < low; i++)
+        if (address < r->all[low - 1 - i].high) return &r->all[low - 1 - i];
+    return NULL;
+}
+
+/* ---- opening */
+
+static void read_segments(struct module *m, Elf *elf) {
+    size_t n;
+    GElf_Ehdr header;
+    if (gelf_getehdr(elf, &header) != NULL) m->is_fixed = header.e_type == ET_EXEC;
+    if (elf_getphdrnum(elf, &n) != 0) return;
+    for (size_t i = 0; i < n && m->n_segments < MAX_SEGMENTS; i++) {
+        GElf_Phdr p;
+        if (gelf_getphdr(elf, (int)i, &p) == NULL || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+            continue;
+        m->segments[m->n_segments++] = (struct segment){p.p_offset, p.p_filesz, p.p_vaddr};
+    }
+}
+
+static void read_build_id(struct module *m, Elf *elf) {
+    const void *bits;
+    ssize_t n = dwelf_elf_gnu_build_id(elf, &bits);
+    for (ssize_t i = 0; i < n && i < 64; i++)
+        (void)snprintf(m->build_id + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
+}
+
+struct module *module_open(const char *path, struct report_error *e) {
+    static char *debug_path; /* libdwfl's own: .debug, /usr/lib/debug */
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = dwfl_build_id_find_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+        .debuginfo_path = &debug_path,
+    };
+    if (access(path, R_OK) != 0) {
+        (void)report_fail(e, errno, "cannot open '%s': %s", path, strerror(errno));
+        return NULL;
+    }
+    struct module *m = report_alloc(sizeof *m);
+    m->dwfl = dwfl_begin(&callbacks);
+    if (m->dwfl != NULL) m->dw = dwfl_report_offline(m->dwfl, path, path, -1);
+    if (m->dw != NULL) (void)dwfl_report_end(m->dwfl, NULL, NULL);
+    Dwarf_Addr bias = 0;
+    Elf *elf = m->dw ? dwfl_module_getelf(m->dw, &bias) : NULL;
+    if (elf == NULL) {
+        (void)report_fail(e, EINVAL, "cannot read '%s': %s", path, dwfl_errmsg(-1));
+        module_close(m);
+        return NULL;
+    }
+    m->elf_bias = bias;
+    read_segments(m, elf);
+    read_build_id(m, elf);
+    return m;
+}
+
+void module_close(struct module *m) {
+    if (m == NULL) return;
+    for (uint32_t i = 0; i < m->n_units; i++) {
+        struct unit *u = &m->units[i];
+        for (uint32_t k = 0; k < u->n_scoped; k++) free(u->scoped[k].name);
+        free(u->scoped);
+        free(u->functions.all);
+        free(u->dies);
+    }
+    free(m->units);
+    free(m->unit_ranges.all);
+    free(m->names);
+    free(m->symbols.all);
+    if (m->dwfl) dwfl_end(m->dwfl);
+    free(m);
+}
+
+const char *module_build_id(const struct module *m) { return m->build_id; }
+
+bool module_is_fixed(const struct module *m) { return m->is_fixed; }
+
+static uint64_t page_down(uint64_t x) { return x & ~(uint64_t)(OS_PAGE - 1); }
+static uint64_t page_up(uint64_t x) { return page_down(x + OS_PAGE - 1); }
+
+bool module_fits(const struct module *m, uint64_t offset, uint64_t n_bytes) {
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        uint64_t begin = page_down(s->offset), end = page_up(s->offset + s->n_bytes);
+        if (offset == begin && n_bytes == end - begin) return true;
+        /* a part of a segment, when something was mapped over the rest */
+        if (offset > begin && offset < end && n_bytes <= end - offset) return true;
+    }
+    return false;
+}
+
+bool module_address(const struct module *m, uint64_t offset, uint64_t *address) {
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        if (offset < page_down(s->offset) || offset >= page_up(s->offset + s->n_bytes)) continue;
+        *address = s->address + (offset - s->offset);
+        return true;
+    }
+    return false;
+}
+
+/* ---- DWARF */
+
+static void add_die_ranges(struct ranges *r, Dwarf_Die *die, uint32_t what) {
+    Dwarf_Addr base, low, high;
+    ptrdiff_t at = 0;
+    while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) range_add(r, low, high, what);
+}
+
+static void know_units(struct module *m) {
+    m->has_units = true;
+    Dwarf_Die *die = NULL;
+    Dwarf_Addr bias = 0;
+    while ((die = dwfl_module_nextcu(m->dw, die, &bias)) != NULL) {
+        m->dwarf_bias = bias;
+        uint32_t what = m->n_units;
+        *REPORT_PUSH(m->units, m->n_units, m->cap_units) = (struct unit){.die = *die};
+        add_die_ranges(&m->unit_ranges, die, what);
+    }
+    range_sort(&m->unit_ranges);
+}
+
+#define MAX_NESTING 64 /* of scopes; damaged DWARF may have no end */
+
+static void add_scoped(struct unit *u, Dwarf_Die *die, const char *scope) {
+    const char *name = dwarf_diename(die);
+    char *full = NULL;
+    if (name == NULL || dwarf_hasattr(die, DW_AT_linkage_name)) return;
+    if (asprintf(&full, "%s::%s", scope, name) < 0) report_no_memory();
+    *REPORT_PUSH(u->scoped, u->n_scoped, u->cap_scoped) =
+        (struct scoped){dwarf_dieoffset(die), full};
+}
+
+static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope, unsigned depth);
+
+/* A namespace or class: its name goes in front of what is in it. */
+static void collect_in_scope(struct unit *u, Dwarf_Die *die, const char *scope, unsigned depth) {
+    const char *name = dwarf_diename(die);
+    char *full = NULL;
+    if (name == NULL)
+        name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+    if (asprintf(&full, "%s%s%s", scope, *scope ? "::" : "", name) < 0) report_no_memory();
+    collect_functions(u, die, full, depth);
+    free(full);
+}
+
+static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope,
+                              unsigned depth) {
+    Dwarf_Die die;
+    if (depth > MAX_NESTING || dwarf_child(parent, &die) != 0) return;
+    do {
+        switch (dwarf_tag(&die)) {
+        case DW_TAG_subprogram:
+            if (*scope) add_scoped(u, &die, scope);
+            if (dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges)) {
+                add_die_ranges(&u->functions, &die, u->n_dies);
+                *REPORT_PUSH(u->dies, u->n_dies, u->cap_dies) = die;
+            }
+            collect_functions(u, &die, "", depth + 1); /* members of local classes */
+            break;
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_class_type:
+        case DW_TAG_structure_type:
+        case DW_TAG_union_type: collect_in_scope(u, &die, scope, depth + 1); break;
+        case DW_TAG_lexical_block: collect_functions(u, &die, scope, depth + 1); break;
+        default: break;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void know_functions(struct unit *u) {
+    u->is_known = true;
+    collect_functions(u, &u->die, "", 0);
+    range_sort(&u->functions);
+}
+
+static int by_offset(const void *a, const void *b) {
+    const struct scoped *x = a, *y = b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The name with its scopes, found at the DIE where the function is declared. */
+static const char *scoped_name(const struct unit *u, Dwarf_Die *die) {
+    Dwarf_Die origin = *die;
+    Dwarf_Attribute a;
+    for (unsigned steps = 0; steps < 4; steps++) {
+        struct scoped key = {.offset = dwarf_dieoffset(&origin)};
+        const struct scoped *found =
+            u->n_scoped ? bsearch(&key, u->scoped, u->n_scoped, sizeof key, by_offset) : NULL;
+        if (found) return found->name;
+        if (dwarf_attr(&origin, DW_AT_abstract_origin, &a) == NULL &&
+            dwarf_attr(&origin, DW_AT_specification, &a) == NULL)
+            break;
+        if (dwarf_formref_die(&a, &origin) == NULL) break;
+    }
+    return dwarf_diename(die);
+}
+
+static const char *die_name(const struct unit *u, Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    const char *name = NULL;
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &a) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &a))
+        name = dwarf_formstring(&a);
+    return name ? name : scoped_name(u, die);
+}
+
+static uint32_t die_number(Dwarf_Die *die, unsigned attribute) {
+    Dwarf_Attribute a;
+    Dwarf_Word value;
+    if (dwarf_attr_integrate(die, attribute, &a) == NULL || dwarf_formudata(&a, &value) != 0)
+        return 0;
+    return value <= INT32_MAX ? (uint32_t)value : 0;
+}
+
+static void name_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die) {
+    const char *name = die_name(u, die), *file = dwarf_decl_file(die);
+    f->name = name ? name : "";
+    f->file = file ? file : "";
+    f->start_line = die_number(die, DW_AT_decl_line);
+}
+
+/* The inlined calls at `address` below `function`, outermost first. */
+static uint32_t find_inlined(Dwarf_Die *function, uint64_t address, Dwarf_Die *inlined,
+                             uint32_t max) {
+    uint32_t n = 0;
+    Dwarf_Die scope = *function, die;
+    for (unsigned depth = 0; depth < MAX_NESTING && dwarf_child(&scope, &die) == 0; depth++) {
+        bool goes_down = false;
+        do {
+            int tag = dwarf_tag(&die);
+            if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) continue;
+            if (dwarf_haspc(&die, address) <= 0) continue;
+            goes_down = true;
+            break;
+        } while (dwarf_siblingof(&die, &die) == 0);
+        if (!goes_down) break;
+        if (dwarf_tag(&die) == DW_TAG_inlined_subroutine && n < max) inlined[n++] = die;
+        scope = die;
+    }
+    return n;
+}
+
+static uint32_t line_at(Dwarf_Die *unit, uint64_t address) {
+    Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+    int number = 0;
+    if (line == NULL || dwarf_lineno(line, &number) != 0) return 0;
+    return number > 0 ? (uint32_t)number : 0;
+}
+
+static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_frame *frames,
+                              uint32_t max) {
+    Dwarf_Die inlined[MAX_NESTING];
+    if (!m->has_units) know_units(m);
+    uint64_t address = linked + m->elf_bias - m->dwarf_bias;
+    const struct range *r = range_find(&m->unit_ranges, address);
+    if (r == NULL) return 0;
+    struct unit *u = &m->units[r->what];
+    if (!u->is_known) know_functions(u);
+    r = range_find(&u->functions, address);
+    if (r == NULL) return 0;
+    Dwarf_Die *function = &u->dies[r->what];
+    uint32_t n_inlined =
+        find_inlined(function, address, inlined, max - 1 < MAX_NESTING ? max - 1 : MAX_NESTING);
+    uint32_t line = line_at(&u->die, address), n = 0;
+    for (uint32_t i = n_inlined; i > 0; i--) {
+        name_frame(u, &frames[n], &inlined[i - 1]);
+        frames[n++].line = line;
+        line = die_number(&inlined[i - 1], DW_AT_call_line);
+    }
+    name_frame(u, &frames[n], function);
+    frames[n++].line = line;
+    return n;
+}
+
+/* ---- the symbol table */
+
+/* Of several names for one place: the global one, then the shorter, then the first by alphabet. */
+static bool is_better(const char *name, bool is_global, const char *old, bool old_is_global) {
+    if (is_global != old_is_global) return is_global;
+    size_t n = strlen(name), n_old = strlen(old);
+    return n != n_old ? n < n_old : strcmp(name, old) < 0;
+}
+
+struct candidate {
+    uint64_t low, high;
+    const char *name;
+    bool is_global;
+};
+
+static int by_place(const void *a, const void *b) {
+    const struct candidate *x = a, *y = b;
+    if (x->low != y->low) return x->low < y->low ? -1 : 1;
+    if (x->name == y->name) return 0;
+    return is_better(x->name, x->is_global, y->name, y->is_global) ? -1 : 1;
+}
+
+static void know_symbols(struct module *m) {
+    m->has_symbols = true;
+    int n = dwfl_module_getsymtab(m->dw);
+    if (n <= 0) return;
+    struct candidate *all = report_alloc((size_t)n * sizeof *all);
+    uint32_t n_all = 0;
+    for (int i = 1; i < n; i++) {
+        GElf_Sym sym;
+        GElf_Addr address;
+        GElf_Word section;
+        Elf *elf;
+        Dwarf_Addr bias;
+        const char *name = dwfl_module_getsym_info(m->dw, i, &sym, &address, &section, &elf, &bias);
+        unsigned type = GELF_ST_TYPE(sym.st_info);
+        if (name == NULL || *name == '\0' || section == SHN_UNDEF || sym.st_size == 0) continue;
+        if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
+        address -= m->elf_bias;
+        all[n_all++] = (struct candidate){address, address + sym.st_size, name,
+                                          GELF_ST_BIND(sym.st_info) != STB_LOCAL};
+    }
+    if (n_all > 0) qsort(all, n_all, sizeof *all, by_place);
+    for (uint32_t i = 0; i < n_all; i++) {
+        if (i > 0 && all[i].low == all[i - 1].low) continue;
+        range_add(&m->symbols, all[i].low, all[i].high, m->n_names);
+        *REPORT_PUSH(m->names, m->n_names, m->cap_names) = all[i].name;
+    }
+    free(all);
+    range_sort(&m->symbols);
+}
+
+static const char *symbol_at(struct module *m, uint64_t address) {
+    if (!m->has_symbols) know_symbols(m);
+    const struct range *r = range_find(&m->symbols, address);
+    return r ? m->names[r->what] : NULL;
+}
+
+uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,
+                     uint32_t max) {
+    uint32_t n = find_in_dwarf(m, address, frames, max);
+    if (n > 0 && name_is_mangled(frames[n - 1].name)) return n;
+    /* C++ without linkage names, assembler, or no DWARF at all */
+    const char *symbol = symbol_at(m, address);
+    if (n > 0) {
+        bool is_full = symbol && (name_is_mangled(symbol) || frames[n - 1].name[0] == '\0');
+        if (is_full) frames[n - 1].name = symbol;
+        return n;
+    }
+    if (symbol == NULL) return 0;
+    frames[0] = (struct module_frame){.name = symbol, .file = ""};
+    return 1;
+}

@@ -1,0 +1,36 @@
+/* module.h - one ELF file: from an address in it to functions, files and lines.
+ *
+ * Looks in the DWARF, also where it lies in a separate file (by build-id or debuglink, and from
+ * debuginfod when DEBUGINFOD_URLS is set), then in the symbol table. An address that neither covers has no
+ * name: the nearest symbol below is not good enough.
+ *
+ * Climate: cli.   Owns: all strings it gives, until module_close().
+ */
+#ifndef REPORT_MODULE_H
+#define REPORT_MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/error.h"
+
+struct module;
+
+struct module_frame {
+    const char *name; /* as the linker knows it, or as the source does */
+    const char *file; /* "" when unknown */
+    uint32_t line, start_line;
+};
+
+struct module *module_open(const char *path, struct report_error *e); /* NULL: the line says why */
+void module_close(struct module *m);
+const char *module_build_id(const struct module *m); /* hexadecimal, "" when there is none */
+/* Could [start, limit) at `offset` of a process be a mapping of this file's code? */
+bool module_fits(const struct module *m, uint64_t offset, uint64_t n_bytes);
+/* From an offset in the file to its address as linked; false when no code lies there. */
+bool module_address(const struct module *m, uint64_t offset, uint64_t *address);
+bool module_is_fixed(const struct module *m); /* linked for one address: not PIE, not a library */
+/* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
+uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);
+
+#endif

@@ -1,0 +1,39 @@
+/* read.h - from a file to a profile.
+ *
+ *   struct profile *p;
+ *   if (report_read("app.heap", &options, &p, &error) != 0) say(error.line);
+ *
+ * The kind of a file is told by its content, never by its name. What the user should know although
+ * reading went well (totals that do not match, lines skipped) is in the profile's notes.
+ *
+ * Climate: cli.
+ */
+#ifndef REPORT_READ_H
+#define REPORT_READ_H
+
+#include "report/error.h"
+#include "report/profile.h"
+
+struct report_options {
+    /* jemalloc files: "3" reads thread 3 alone; NULL reads the sums over all threads */
+    const char *thread;
+};
+
+/* `path` may be "-" for standard input. Gives 0, or a negative errno with the line set; the caller
+ * frees the profile. */
+int report_read(const char *path, const struct report_options *options, struct profile **result,
+                struct report_error *e);
+
+/* The same from memory; `name` is what messages call it. The bytes may be freed afterwards. */
+int report_read_bytes(const char *name, const void *bytes, size_t n,
+                      const struct report_options *options, struct profile **result,
+                      struct report_error *e);
+
+/* Lines of /proc/PID/maps and lines of addresses, mixed, as a program sends them to have them named: a
+ * profile with one stack, the addresses in the order of the file and as they are. */
+int report_read_addresses(const char *path, struct profile **result, struct report_error *e);
+
+/* Is this an ELF file, so that it names the program and not a profile? */
+bool report_is_program(const char *path);
+
+#endif

@@ -1,0 +1,16 @@
+/* symbols.h - gives the locations of a profile their functions, files and lines. Climate: cli. */
+#ifndef REPORT_SYMBOLS_H
+#define REPORT_SYMBOLS_H
+
+#include "report/profile.h"
+
+struct symbols_options {
+    const char *program;      /* where the main program is now; NULL: where the profile says */
+    const char *const *moves; /* "old=new" beginnings of paths, ended by NULL; or NULL */
+};
+
+/* Each location without lines is looked up once. What cannot be found stays without lines; the notes say
+ * which files were missing or were not the ones that ran. */
+void symbols_resolve(struct profile *p, const struct symbols_options *o);
+
+#endif

@@ -1,0 +1,181 @@
+/* table.c - see table.h. Climate: cli. */
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- numbers */
+
+static const struct scale {
+    const char *unit;
+    struct table_unit steps[6]; /* from large to small */
+} scales[] = {
+    {"bytes",
+     {{1099511627776.0, 2, "TB"},
+      {1073741824.0, 2, "GB"},
+      {1048576.0, 2, "MB"},
+      {1024.0, 2, "kB"},
+      {1, 0, "B"}}},
+    {"nanoseconds", {{1e9, 2, "s"}, {1e6, 2, "ms"}, {1e3, 2, "us"}, {1, 0, "ns"}}},
+    {"microseconds", {{1e6, 2, "s"}, {1e3, 2, "ms"}, {1, 0, "us"}}},
+};
+
+struct table_unit table_unit_for(const char *unit, double largest) {
+    for (unsigned i = 0; i < sizeof scales / sizeof *scales; i++) {
+        if (strcmp(scales[i].unit, unit) != 0) continue;
+        const struct table_unit *u = scales[i].steps;
+        while (u->divisor > 1 && fabs(largest) < u->divisor) u++;
+        return *u;
+    }
+    return (struct table_unit){1, 0, ""};
+}
+
+const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes) {
+    double shown = number / u.divisor;
+    if (number == 0) return "0";
+    if (fabs(shown) < 0.5 * pow(10, -u.decimals)) shown = 0; /* no -0.00 */
+    (void)snprintf(out, n_bytes, "%.*f%s", u.decimals, shown, u.suffix);
+    return out;
+}
+
+void json_number(FILE *out, double number) {
+    if (!isfinite(number))
+        (void)fputs("null", out);
+    else if (number == rint(number) && fabs(number) < 1e15)
+        (void)fprintf(out, "%.0f", number == 0 ? 0 : number);
+    else
+        (void)fprintf(out, "%.6g", number);
+}
+
+void json_string(FILE *out, const char *text) {
+    (void)fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            (void)fprintf(out, "\\%c", *c);
+        else if (*c < ' ')
+            (void)fprintf(out, "\\u%04x", *c);
+        else
+            (void)fputc(*c, out);
+    }
+    (void)fputc('"', out);
+}
+
+/* ---- forms */
+
+static void csv_text(const struct table *t, const char *text) {
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        (void)fputs(text, t->out);
+        return;
+    }
+    (void)fputc('"', t->out);
+    for (; *text; text++) {
+        if (*text == '"') (void)fputc('"', t->out);
+        (void)fputc(*text, t->out);
+    }
+    (void)fputc('"', t->out);
+}
+
+static void csv_cell(const struct table *t, const struct table_column *c,
+                     const struct table_cell *cell) {
+    switch (c->kind) {
+    case TABLE_TEXT: csv_text(t, cell->text); break;
+    case TABLE_LIST:
+        (void)fputc('"', t->out);
+        for (uint32_t i = 0; i < cell->n; i++) {
+            if (i > 0) (void)fputc(';', t->out);
+            for (const char *s = cell->list[i]; *s; s++) {
+                if (*s == '"') (void)fputc('"', t->out);
+                (void)fputc(*s, t->out);
+            }
+        }
+        (void)fputc('"', t->out);
+        break;
+    case TABLE_VALUE:
+    case TABLE_COUNT:
+    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    }
+}
+
+static void json_cell(const struct table *t, const struct table_column *c,
+                      const struct table_cell *cell) {
+    json_string(t->out, c->name);
+    (void)fputc(':', t->out);
+    switch (c->kind) {
+    case TABLE_TEXT: json_string(t->out, cell->text); break;
+    case TABLE_LIST:
+        (void)fputc('[', t->out);
+        for (uint32_t i = 0; i < cell->n; i++) {
+            if (i > 0) (void)fputc(',', t->out);
+            json_string(t->out, cell->list[i]);
+        }
+        (void)fputc(']', t->out);
+        break;
+    case TABLE_VALUE:
+    case TABLE_COUNT:
+    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    }
+}
+
+static void text_cell(const struct table *t, const struct table_column *c,
+                      const struct table_cell *cell, bool is_last) {
+    char number[64];
+    switch (c->kind) {
+    case TABLE_TEXT: (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, cell->text); break;
+    case TABLE_VALUE:
+        (void)fprintf(t->out, "%*s", c->width,
+                      table_number(t->unit, cell->number, number, sizeof number));
+        break;
+    case TABLE_COUNT: (void)fprintf(t->out, "%*.0f", c->width, cell->number); break;
+    case TABLE_PERCENT:
+        (void)snprintf(number, sizeof number, "%.2f%%", cell->number);
+        (void)fprintf(t->out, "%*s", c->width, number);
+        break;
+    case TABLE_LIST:
+        for (uint32_t i = 0; i < cell->n; i++)
+            (void)fprintf(t->out, "%s%s", i ? "\n             " : " ", cell->list[i]);
+        if (cell->n > 1) (void)fputc('\n', t->out);
+        break;
+    }
+}
+
+void table_begin(struct table *t) {
+    t->n_rows = 0;
+    if (t->form == TABLE_AS_JSON) {
+        (void)fputs("{\"type\":", t->out);
+        json_string(t->out, t->type);
+        (void)fputs(",\"unit\":", t->out);
+        json_string(t->out, t->unit_name);
+        (void)fputs(",\"total\":", t->out);
+        json_number(t->out, t->total);
+        (void)fputs(",\"rows\":[", t->out);
+    }
+    for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_JSON; i++) {
+        const struct table_column *c = &t->columns[i];
+        bool is_last = i + 1 == t->n_columns;
+        if (i > 0) (void)fputs(t->form == TABLE_AS_CSV ? "," : " ", t->out);
+        if (t->form == TABLE_AS_CSV)
+            csv_text(t, c->name);
+        else
+            (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
+        if (is_last) (void)fputc('\n', t->out);
+    }
+}
+
+void table_row(struct table *t, const struct table_cell *cells) {
+    if (t->form == TABLE_AS_JSON) (void)fputs(t->n_rows ? ",\n{" : "\n{", t->out);
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (i > 0) (void)fputc(t->form == TABLE_AS_TEXT ? ' ' : ',', t->out);
+        if (t->form == TABLE_AS_JSON)
+            json_cell(t, &t->columns[i], &cells[i]);
+        else if (t->form == TABLE_AS_CSV)
+            csv_cell(t, &t->columns[i], &cells[i]);
+        else
+            text_cell(t, &t->columns[i], &cells[i], i + 1 == t->n_columns);
+    }
+    (void)fputs(t->form == TABLE_AS_JSON ? "}" : "\n", t->out);
+    t->n_rows++;
+}
+
+void table_end(struct table *t) {
+    if (t->form == TABLE_AS_JSON) (void)fputs("\n]}\n", t->out);
+}

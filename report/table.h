@@ -1,0 +1,70 @@
+/* table.h - one description of a table, three forms: text for people, JSON, CSV.
+ *
+ *   static const struct table_column columns[] = {{"flat", TABLE_VALUE, 10}, {"name", TABLE_TEXT, 0}};
+ *   table_begin(&t); table_row(&t, cells); table_end(&t);
+ *
+ * Text rounds and gives units; JSON and CSV have the numbers as they are, in the profile's own unit.
+ *
+ * Climate: cli.
+ */
+#ifndef REPORT_TABLE_H
+#define REPORT_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum table_form { TABLE_AS_TEXT, TABLE_AS_JSON, TABLE_AS_CSV };
+enum table_kind {
+    TABLE_TEXT,    /* as it is; the last column is not padded */
+    TABLE_VALUE,   /* a number in the unit of the profile */
+    TABLE_PERCENT, /* of 100 */
+    TABLE_COUNT,   /* a plain number: a line, a thread */
+    TABLE_LIST,    /* several texts: an array in JSON, one per line in text, joined by ; in CSV */
+};
+
+struct table_column {
+    const char *name; /* heading, JSON key */
+    enum table_kind kind;
+    int width; /* in text; 0: as wide as it is */
+};
+
+struct table_cell {
+    double number;
+    const char *text;
+    const char *const *list; /* TABLE_LIST: n texts */
+    uint32_t n;
+};
+
+/* How numbers of a unit are shown: divided, with decimals and a suffix. */
+struct table_unit {
+    double divisor;
+    int decimals;
+    const char *suffix;
+};
+
+struct table {
+    FILE *out;
+    /* JSON: {"type": ..., "unit": ..., "total": ..., "rows": [...]} */
+    const char *type, *unit_name;
+    double total;
+    enum table_form form;
+    const struct table_column *columns;
+    uint32_t n_columns, n_rows;
+    struct table_unit unit;
+};
+
+/* One unit for the whole table, so that columns can be compared: fit for its largest number. */
+struct table_unit table_unit_for(const char *unit, double largest);
+/* "3.84MB" in `out`, which is given back. */
+const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes);
+
+void table_begin(struct table *t);
+void table_row(struct table *t, const struct table_cell *cells);
+void table_end(struct table *t);
+
+/* A JSON string with its quotes. */
+void json_string(FILE *out, const char *text);
+void json_number(FILE *out, double number);
+
+#endif

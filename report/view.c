@@ -1,0 +1,368 @@
+/* view.c - see view.h.
+ *
+ * Work is done once per location, once per stack and only then once per frame: names and regexps are
+ * looked at per location, of which there are thousands where there are millions of frames.
+ *
+ * Climate: cli.
+ */
+#include "report/view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/names.h"
+#include "report/regex.h"
+
+#define MAX_NAME 4096
+
+/* Functions that a heap profile is not about: it asks who called them. */
+static const char allocator_names[] =
+    "^(_*(libc_)?(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|valloc|pvalloc|"
+    "free|cfree)|operator (new|delete)(\\[\\])?|__builtin_(vec_)?(new|delete)|"
+    "(tc|je|mi|vt|rp)_+(malloc|calloc|realloc|reallocarray|memalign|posix_memalign|aligned_alloc|valloc|"
+    "pvalloc|mallocx|rallocx|new|newarray|free|delete|cfree)\\w*|"
+    "do_(malloc|calloc|memalign|realloc)\\w*|DoSampledAllocation|DebugAllocate|"
+    "je_\\w+|prof_(backtrace|alloc)\\w*|imalloc\\w*|MallocHook::\\w+|"
+    "(tcmalloc|TCMalloc\\w*)::.*|.*TCMalloc\\w*::.*)$";
+/* Whole libraries of which the same is true, with or without symbols. */
+static const char allocator_files[] =
+    "(^|/)lib(tcmalloc|jemalloc|mimalloc|vitrine|snmalloc|rpmalloc)[^/]*$";
+
+/* What is known of a location before any stack is looked at. */
+struct place {
+    uint32_t first, n; /* in making.nodes: after show and hide */
+    bool is_focus, is_ignored, is_allocator;
+};
+
+struct making {
+    struct view *v;
+    struct profile *p;
+    const struct view_options *o;
+    struct regex *focus, *ignore, *show, *hide, *allocators, *allocator_libraries;
+    struct regex *dropped, *kept; /* of the profile's own */
+    struct place *places;         /* by location */
+    uint32_t *nodes;
+    uint32_t n_nodes, cap_nodes;
+    uint32_t *node_of; /* by string: the node of that name */
+    uint32_t n_node_of, cap_node_of;
+    uint32_t *short_name; /* by function: string, or PROFILE_NONE */
+    uint32_t n_short;
+};
+
+/* ---- names */
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void view_unknown_name(const struct profile *p, const struct profile_location *l, char *out,
+                       size_t n_bytes) {
+    if (l->mapping == PROFILE_NONE) {
+        (void)snprintf(out, n_bytes, "0x%llx", (unsigned long long)l->address);
+        return;
+    }
+    const struct profile_mapping *m = &p->mappings[l->mapping];
+    const char *file = base_name(profile_text(p, m->file));
+    (void)snprintf(out, n_bytes, "%s+0x%" PRIx64, *file ? file : "anonymous",
+                   l->address - m->start + m->offset);
+}
+
+static uint32_t function_name(struct making *m, uint32_t function) {
+    const struct profile_function *f = &m->p->functions[function];
+    if (m->o->full_names) return f->name;
+    if (m->short_name[function] == PROFILE_NONE) {
+        char name[MAX_NAME];
+        (void)name_shorten(profile_text(m->p, f->name), name, sizeof name);
+        m->short_name[function] = profile_string(m->p, name);
+    }
+    return m->short_name[function];
+}
+
+/* The text of a node at one line of a location; line NULL: nothing known. */
+static uint32_t node_name(struct making *m, const struct profile_location *l,
+                          const struct profile_line *line, bool is_inlined) {
+    char name[MAX_NAME + 64], unknown[MAX_NAME];
+    struct profile *p = m->p;
+    const char *mark = is_inlined && m->o->marks_inlined ? " (inline)" : "";
+    if (line == NULL) {
+        view_unknown_name(p, l, unknown, sizeof unknown);
+        if (m->o->by != VIEW_ADDRESSES) return profile_string(p, unknown);
+        (void)snprintf(name, sizeof name, "%016llx %s", (unsigned long long)l->address, unknown);
+        return profile_string(p, name);
+    }
+    uint32_t function = function_name(m, line->function);
+    const char *text = profile_text(p, function);
+    const char *file = profile_text(p, p->functions[line->function].file);
+    switch (m->o->by) {
+    case VIEW_FUNCTIONS:
+        if (*mark == '\0') return function;
+        (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+        break;
+    case VIEW_FILES: return *file ? p->functions[line->function].file : function;
+    case VIEW_LINES:
+        if (*file)
+            (void)snprintf(name, sizeof name, "%.2000s %.2000s:%u%s", text, file, line->line, mark);
+        else
+            (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+        break;
+    case VIEW_ADDRESSES:
+        (void)snprintf(name, sizeof name, "%016llx %.2000s %.1900s:%u%s",
+                       (unsigned long long)l->address, text, *file ? file : "??", line->line, mark);
+        break;
+    }
+    return profile_string(p, name);
+}
+
+static uint32_t node_with_name(struct making *m, uint32_t name, const struct profile_line *line) {
+    while (m->n_node_of <= name)
+        *REPORT_PUSH(m->node_of, m->n_node_of, m->cap_node_of) = PROFILE_NONE;
+    if (m->node_of[name] == PROFILE_NONE) {
+        m->node_of[name] = m->v->n_nodes;
+        *REPORT_PUSH(m->v->nodes, m->v->n_nodes, m->v->cap_nodes) =
+            (struct view_node){.name = name,
+                               .function = line ? line->function : PROFILE_NONE,
+                               .line = line && m->o->by == VIEW_LINES ? line->line : 0};
+    }
+    return m->node_of[name];
+}
+
+/* ---- places */
+
+/* A name, the full name, the source file with and without line, or the binary. */
+static bool line_matches(const struct making *m, const struct regex *r, uint32_t node,
+                         const struct profile_line *line, const struct profile_location *l) {
+    const struct profile *p = m->p;
+    char place[MAX_NAME];
+    if (regex_matches(r, view_name(m->v, node))) return true;
+    if (l->mapping != PROFILE_NONE &&
+        regex_matches(r, profile_text(p, p->mappings[l->mapping].file)))
+        return true;
+    if (line == NULL) return false;
+    const struct profile_function *f = &p->functions[line->function];
+    (void)snprintf(place, sizeof place, "%s:%u", profile_text(p, f->file), line->line);
+    return regex_matches(r, profile_text(p, f->name)) || (f->file && regex_matches(r, place));
+}
+
+/* By the profile's own drop_frames and keep_frames: regexps of whole names without parameters. */
+static bool is_dropped(const struct making *m, uint32_t function) {
+    char name[MAX_NAME];
+    (void)snprintf(name, sizeof name, "%s", profile_text(m->p, m->p->functions[function].name));
+    char *parameters = strchr(name[0] == '(' ? name + 1 : name, '(');
+    if (parameters) *parameters = '\0';
+    return regex_matches(m->dropped, name) && !(m->kept && regex_matches(m->kept, name));
+}
+
+static void add_place_node(struct making *m, struct place *place, uint32_t location,
+                           const struct profile_line *line, bool is_inlined) {
+    struct profile_location l = m->p->locations[location];
+    uint32_t name = node_name(m, &l, line, is_inlined);
+    uint32_t node = node_with_name(m, name, line);
+    if (m->focus && line_matches(m, m->focus, node, line, &l)) place->is_focus = true;
+    if (m->ignore && line_matches(m, m->ignore, node, line, &l)) place->is_ignored = true;
+    if (m->dropped && line && is_dropped(m, line->function)) place->is_allocator = true;
+    if (m->allocators && line &&
+        regex_matches(m->allocators, profile_text(m->p, function_name(m, line->function))))
+        place->is_allocator = true;
+    if (m->show && !line_matches(m, m->show, node, line, &l)) return;
+    if (m->hide && line_matches(m, m->hide, node, line, &l)) return;
+    *REPORT_PUSH(m->nodes, m->n_nodes, m->cap_nodes) = node;
+    place->n++;
+}
+
+static void make_places(struct making *m) {
+    struct profile *p = m->p;
+    m->places = report_alloc(p->n_locations * sizeof *m->places);
+    for (uint32_t i = 0; i < p->n_locations; i++) {
+        struct profile_location l = p->locations[i];
+        struct place *place = &m->places[i];
+        place->first = m->n_nodes;
+        if (l.n_lines == 0) add_place_node(m, place, i, NULL, false);
+        for (uint32_t k = m->o->no_inlines && l.n_lines ? l.n_lines - 1 : 0; k < l.n_lines; k++) {
+            struct profile_line line = p->lines[l.first_line + k];
+            add_place_node(m, place, i, &line, k + 1 < l.n_lines);
+        }
+        if (m->allocator_libraries && l.mapping != PROFILE_NONE &&
+            regex_matches(m->allocator_libraries, profile_text(p, p->mappings[l.mapping].file)))
+            place->is_allocator = true;
+    }
+}
+
+/* ---- stacks */
+
+/* The first frame that counts: seen from the root, the allocator begins at its first frame that
+ * is called by somebody else; it and what it calls is left out. */
+static uint32_t first_frame(const struct making *m, const struct profile_stack *s) {
+    bool has_caller = false;
+    if (m->allocators == NULL && m->dropped == NULL) return 0;
+    for (uint32_t i = s->n; i > 0; i--) {
+        const struct place *place = &m->places[m->p->frames[s->first + i - 1]];
+        if (!place->is_allocator)
+            has_caller = true;
+        else if (has_caller)
+            return i;
+    }
+    return 0;
+}
+
+static bool is_wanted(const struct making *m, const struct profile_stack *s) {
+    bool is_focus = m->focus == NULL;
+    if (m->focus == NULL && m->ignore == NULL) return true;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct place *place = &m->places[m->p->frames[s->first + i]];
+        if (place->is_ignored) return false;
+        is_focus |= place->is_focus;
+    }
+    return is_focus;
+}
+
+static void add_stack(struct making *m, uint32_t stack, double value) {
+    struct view *v = m->v;
+    const struct profile_stack *s = &m->p->stacks[stack];
+    if (!is_wanted(m, s)) return;
+    struct view_stack kept = {.stack = stack, .first = v->n_frames, .value = value};
+    for (uint32_t i = first_frame(m, s); i < s->n; i++) {
+        const struct place *place = &m->places[m->p->frames[s->first + i]];
+        for (uint32_t k = 0; k < place->n; k++)
+            *REPORT_PUSH(v->frames, v->n_frames, v->cap_frames) = m->nodes[place->first + k];
+    }
+    kept.n = v->n_frames - kept.first;
+    v->shown += value;
+    *REPORT_PUSH(v->stacks, v->n_stacks, v->cap_stacks) = kept;
+}
+
+static void make_stacks(struct making *m) {
+    struct profile *p = m->p;
+    double *sums = report_alloc(p->n_stacks * sizeof *sums);
+    bool *is_used = report_alloc(p->n_stacks * sizeof *is_used);
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        double value = p->values[(size_t)i * p->n_types + m->v->options.type];
+        sums[p->samples[i].stack] += value;
+        is_used[p->samples[i].stack] = true;
+        m->v->total += value;
+    }
+    for (uint32_t i = 0; i < p->n_stacks; i++) {
+        if (!is_used[i]) continue;
+        if (m->o->drops_negative && sums[i] < 0) sums[i] = 0;
+        m->v->weight += fabs(sums[i]);
+        add_stack(m, i, sums[i]);
+    }
+    free(sums);
+    free(is_used);
+}
+
+/* A function counts once per stack, however often it is in it. */
+static void count_nodes(struct view *v) {
+    uint32_t *seen_in = report_alloc(v->n_nodes * sizeof *seen_in);
+    for (uint32_t i = 0; i < v->n_stacks; i++) {
+        const struct view_stack *s = &v->stacks[i];
+        if (s->n > 0) v->nodes[v->frames[s->first]].flat += s->value;
+        for (uint32_t k = 0; k < s->n; k++) {
+            uint32_t node = v->frames[s->first + k];
+            if (seen_in[node] == i + 1) continue;
+            seen_in[node] = i + 1;
+            v->nodes[node].cum += s->value;
+        }
+    }
+    free(seen_in);
+}
+
+static int by_value(const void *a, const void *b, void *context) {
+    const struct view *v = context;
+    const struct view_node *x = &v->nodes[*(const uint32_t *)a],
+                           *y = &v->nodes[*(const uint32_t *)b];
+    bool by_cum = v->options.sorts_by_cum;
+    double first = fabs(by_cum ? x->cum : x->flat), second = fabs(by_cum ? y->cum : y->flat);
+    if (first != second) return first > second ? -1 : 1;
+    first = fabs(by_cum ? x->flat : x->cum);
+    second = fabs(by_cum ? y->flat : y->cum);
+    if (first != second) return first > second ? -1 : 1;
+    return strcmp(profile_text(v->p, x->name), profile_text(v->p, y->name));
+}
+
+static void sort_nodes(struct view *v) {
+    v->order = report_alloc(v->n_nodes * sizeof *v->order);
+    for (uint32_t i = 0; i < v->n_nodes; i++) v->order[i] = i;
+    if (v->n_nodes > 1) qsort_r(v->order, v->n_nodes, sizeof *v->order, by_value, v);
+}
+
+/* ---- the whole */
+
+static struct regex *whole_name(const struct profile *p, uint32_t pattern, const char *what,
+                                struct report_error *e) {
+    char *text = report_alloc(p->strings[pattern].n + 16);
+    (void)snprintf(text, p->strings[pattern].n + 16, "^(?:%s)$", profile_text(p, pattern));
+    struct regex *r = regex_new(text, what, e);
+    free(text);
+    return r;
+}
+
+static bool compile(struct making *m, struct report_error *e) {
+    const struct view_options *o = m->o;
+    const struct {
+        struct regex **to;
+        const char *pattern, *option;
+    } rows[] = {
+        {&m->focus, o->focus, "--focus"},
+        {&m->ignore, o->ignore, "--ignore"},
+        {&m->show, o->show, "--show"},
+        {&m->hide, o->hide, "--hide"},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].pattern == NULL || *rows[i].pattern == '\0') continue;
+        *rows[i].to = regex_new(rows[i].pattern, rows[i].option, e);
+        if (*rows[i].to == NULL) return false;
+    }
+    if (!o->all_frames && m->p->drop_frames) {
+        m->dropped = whole_name(m->p, m->p->drop_frames, "drop_frames", e);
+        if (m->dropped == NULL) return false;
+        if (m->p->keep_frames) m->kept = whole_name(m->p, m->p->keep_frames, "keep_frames", e);
+    }
+    if (o->all_frames || (m->p->kind != PROFILE_HEAP && m->p->kind != PROFILE_GROWTH)) return true;
+    m->allocators = regex_new(allocator_names, "allocator names", e);
+    m->allocator_libraries = regex_new(allocator_files, "allocator libraries", e);
+    return m->allocators && m->allocator_libraries;
+}
+
+struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e) {
+    struct view *v = report_alloc(sizeof *v);
+    v->p = p;
+    v->options = *o;
+    if (o->type == PROFILE_NONE) v->options.type = p->default_type;
+    struct making m = {.v = v, .p = p, .o = &v->options};
+    bool is_good = compile(&m, e);
+    if (is_good) {
+        m.short_name = report_alloc(p->n_functions * sizeof *m.short_name);
+        memset(m.short_name, 0xff, p->n_functions * sizeof *m.short_name);
+        make_places(&m);
+        make_stacks(&m);
+        count_nodes(v);
+        sort_nodes(v);
+    }
+    regex_free(m.focus);
+    regex_free(m.ignore);
+    regex_free(m.show);
+    regex_free(m.hide);
+    regex_free(m.allocators);
+    regex_free(m.allocator_libraries);
+    regex_free(m.dropped);
+    regex_free(m.kept);
+    free(m.places);
+    free(m.nodes);
+    free(m.node_of);
+    free(m.short_name);
+    if (is_good) return v;
+    view_free(v);
+    return NULL;
+}
+
+void view_free(struct view *v) {
+    if (v == NULL) return;
+    free(v->nodes);
+    free(v->order);
+    free(v->stacks);
+    free(v->frames);
+    free(v);
+}

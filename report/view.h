@@ -1,0 +1,82 @@
+/* view.h - what all views look at: a profile by functions (or lines, files, addresses), filtered, one type.
+ *
+ *   profile --view_new()--> nodes with flat and cum, stacks as rows of nodes --> view_top() view_tree() ...
+ *
+ * A node is what one line of a table is about. Each location is a run of nodes, innermost inlined first;
+ * each stack that passed the filters has its value and its nodes, leaf first.
+ *
+ * Climate: cli.   Owns: its arrays; the profile must live as long.
+ */
+#ifndef REPORT_VIEW_H
+#define REPORT_VIEW_H
+
+#include <stdio.h>
+
+#include "report/error.h"
+#include "report/profile.h"
+
+enum view_by { VIEW_FUNCTIONS, VIEW_LINES, VIEW_FILES, VIEW_ADDRESSES };
+
+struct view_options {
+    uint32_t type; /* of the profile's types; PROFILE_NONE: its default */
+    enum view_by by;
+    bool full_names;     /* with parameters and template arguments */
+    bool no_inlines;     /* inlined calls count for the function they are in */
+    bool marks_inlined;  /* " (inline)" behind names, as the perl pprof writes */
+    bool all_frames;     /* do not cut off the allocator's own frames */
+    bool drops_negative; /* differences below zero count as zero */
+    bool sorts_by_cum;
+    /* regexps, or NULL: keep and drop stacks; keep and drop frames */
+    const char *focus, *ignore, *show, *hide;
+};
+
+struct view_node {
+    uint32_t name;     /* string */
+    uint32_t function; /* of the profile; PROFILE_NONE for a place without */
+    uint32_t line;     /* in a view by lines, else 0 */
+    double flat, cum;
+};
+
+struct view_stack {
+    uint32_t stack;    /* of the profile */
+    uint32_t first, n; /* in frames[]: nodes, leaf first */
+    double value;
+};
+
+struct view {
+    struct profile *p;
+    struct view_options options;
+    double total;  /* of the whole profile */
+    double shown;  /* of what passed the filters */
+    double weight; /* sum of absolute values of the whole profile, by stack */
+    struct view_node *nodes;
+    uint32_t n_nodes, cap_nodes;
+    uint32_t *order; /* nodes by flat or cum, largest first, then by name */
+    struct view_stack *stacks;
+    uint32_t n_stacks, cap_stacks;
+    uint32_t *frames;
+    uint32_t n_frames, cap_frames;
+};
+
+/* NULL: the line says why (a bad regexp). May add strings to the profile. */
+struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e);
+void view_free(struct view *v);
+static inline const char *view_name(const struct view *v, uint32_t node) {
+    return profile_text(v->p, v->nodes[node].name);
+}
+static inline const char *view_type(const struct view *v) {
+    return profile_text(v->p, v->p->types[v->options.type].name);
+}
+static inline const char *view_unit(const struct view *v) {
+    return profile_text(v->p, v->p->types[v->options.type].unit);
+}
+/* Of what percentages are: the total, or for a difference the sum of all changes. */
+static inline double view_percent(const struct view *v, double value) {
+    return v->weight == 0 ? 0 : 100 * value / v->weight;
+}
+
+/* The name of a place nobody knows the function of: binary+0xoffset. */
+void view_unknown_name(const struct profile *p, const struct profile_location *l, char *out,
+                       size_t n_bytes);
+
+#endif

@@ -1,0 +1,70 @@
+/* views.h - the ways to print a view: one file each, view_NAME.c. All write to `out` and leave errors of
+ * writing to the caller, who looks at ferror() once.   Climate: cli.
+ */
+#ifndef REPORT_VIEWS_H
+#define REPORT_VIEWS_H
+
+#include <math.h>
+
+#include "report/table.h"
+#include "report/view.h"
+
+struct view_print {
+    FILE *out;
+    enum table_form form;
+    uint32_t n_max;      /* rows, or stacks; 0: all */
+    const char *pattern; /* view_tree: only functions that match; NULL: all */
+};
+
+/* flat, flat%, sum%, cum, cum%, name: who uses it. */
+void view_top(const struct view *v, const struct view_print *how);
+/* Each function with its callers above and its callees below. Can fail: the pattern. */
+int view_tree(const struct view *v, const struct view_print *how, struct report_error *e);
+/* Each stack with its value, leaf first. */
+void view_traces(const struct view *v, const struct view_print *how);
+/* root;...;leaf value, one line per distinct row of names. */
+void view_collapsed(const struct view *v, const struct view_print *how);
+/* The tables of the profile as they are. */
+void profile_print_raw(const struct profile *p, FILE *out);
+/* The flame graph: an SVG picture that needs nothing but itself. */
+void view_flame(const struct view *v, FILE *out, const char *title);
+
+/* The source of the functions that match, with what each line costs. The view must be by lines. */
+struct view_list_options {
+    FILE *out;
+    enum table_form form;
+    const char *pattern;
+    struct table_unit unit;
+    const char *unit_name;
+    int width; /* of the values */
+};
+/* -EINVAL: bad pattern; -ENOENT: no function matches. */
+int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
+
+/* For KCachegrind. The view must be by lines. */
+void view_callgrind(const struct view *v, FILE *out);
+
+/* The call graph in graphviz's language. */
+struct view_dot_options {
+    const char *title; /* the program's name */
+    struct table_unit unit;
+    uint32_t max_nodes, max_degree;      /* the old tool's: 80, 8 */
+    double node_fraction, edge_fraction; /* smaller ones are not drawn: .005, .001 */
+    bool for_paper, for_screen;          /* one page; no line thinner than one */
+    bool marks_leaks;
+};
+/* False: no node is large enough, and nothing was written. */
+bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
+
+/* profile.proto, gzipped. Gives 0, or -1 with errno. */
+int profile_write_proto(const struct profile *p, FILE *out);
+/* A value as the nearest whole number that a file can hold. */
+static inline int64_t whole_value(double value) {
+    if (!(fabs(value) < 9e18)) return value > 0 ? INT64_MAX : value < 0 ? INT64_MIN : 0;
+    return llrint(value);
+}
+
+/* What pprof --raw writes: names, then the profile. `program` goes into its first lines. */
+void profile_write_symbolized(const struct profile *p, FILE *out, const char *program);
+
+#endif

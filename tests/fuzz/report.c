@@ -1,0 +1,92 @@
+/* report.c - any bytes as a profile: reading them ends in a valid profile or in one line, and what was read can be shown,
+ * written, subtracted from itself and read again.
+ *
+ * libFuzzer calls LLVMFuzzerTestOneInput (report.sh, `make soak`). What `make test` tries of the same is in
+ * tests/unit/report/test_read.c: each kind of file cut at every byte and with every bit turned over.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/read.h"
+#include "report/views.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
+
+#define EXPECT(x)                                                                                  \
+    do {                                                                                           \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* The first byte chooses how it is shown. */
+static void show(struct profile *p, unsigned choice, FILE *out) {
+    struct report_error e = {""};
+    struct view_options o = {.type = PROFILE_NONE,
+                             .by = (enum view_by)(choice & 3),
+                             .full_names = choice & 4,
+                             .marks_inlined = choice & 8,
+                             .no_inlines = choice & 16};
+    struct view *v = view_new(p, &o, &e);
+    if (v == NULL) { /* drop_frames of the file may be a bad regexp */
+        EXPECT(e.line[0] != '\0');
+        return;
+    }
+    struct view_print how = {.out = out, .form = (enum table_form)(choice % 3)};
+    struct view_dot_options dot = {
+        .title = "t", .unit = {1, 0, "x"}, .max_nodes = 80, .max_degree = 8};
+    view_top(v, &how);
+    view_traces(v, &how);
+    view_collapsed(v, &how);
+    EXPECT(view_tree(v, &how, &e) == 0);
+    view_flame(v, out, "t");
+    (void)view_dot(v, &dot, out);
+    view_free(v);
+}
+
+static void write_and_read_again(const struct profile *p) {
+    char *text = NULL;
+    size_t n = 0;
+    struct profile *again = NULL;
+    struct report_error e = {""};
+    FILE *out = open_memstream(&text, &n);
+    EXPECT(out != NULL && profile_write_proto(p, out) == 0);
+    (void)fclose(out);
+    EXPECT(report_read_bytes("again", text, n, NULL, &again, &e) == 0);
+    EXPECT(profile_is_valid(again));
+    EXPECT(again->n_samples == p->n_samples);
+    profile_free(again);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
+    static FILE *nowhere;
+    struct profile *p = NULL, *other = NULL;
+    struct report_error e = {""};
+    if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
+    if (n_bytes == 0 || nowhere == NULL) return 0;
+    unsigned choice = data[0];
+    char *exact = malloc(n_bytes - 1 ? n_bytes - 1 : 1); /* its end is where the sanitizer looks */
+    EXPECT(exact != NULL);
+    memcpy(exact, data + 1, n_bytes - 1);
+    int error = report_read_bytes("fuzz", exact, n_bytes - 1, NULL, &p, &e);
+    EXPECT((error == 0) == (p != NULL));
+    EXPECT((error != 0) == (e.line[0] != '\0'));
+    if (error == 0) {
+        EXPECT(profile_is_valid(p));
+        EXPECT(report_read_bytes("fuzz", exact, n_bytes - 1, NULL, &other, &e) == 0);
+        EXPECT(profile_merge(other, p, -1) == 0);
+        EXPECT(profile_is_valid(other));
+        profile_print_raw(p, nowhere);
+        profile_write_symbolized(p, nowhere, "x");
+        write_and_read_again(p);
+        show(other, choice, nowhere);
+        show(p, choice, nowhere);
+    }
+    free(exact);
+    profile_free(p);
+    profile_free(other);
+    return 0;
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""mistakes.py - what users get wrong, and the line they get for it: what is wrong, with the name of the thing."""
+from tool import *
+
+folder = scratch()
+
+
+def file(name, data):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as f:
+        f.write(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+GOOD = "heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400010\nMAPPED_LIBRARIES:\n"
+good = file("good.heap", GOOD)
+empty = file("empty.heap", "")
+cut = file("cut.heap", GOOD[:67])
+noise = file("noise.heap", bytes(range(255, 0, -1)))
+html = file("error.html", "<html><body>404 not found</body></html>")
+folded = file("x.folded", "main;a 3\n")
+none = os.path.join(folder, "none.heap")
+
+# command line, exit status, part of the one line on stderr
+ROWS = [
+    (["top", none], 3, f"vitrine: error: '{none}': cannot open: No such file or directory"),
+    (["top", folder], 3, f"'{folder}': is a directory"),
+    (["top", empty], 3, f"'{empty}': is empty"),
+    (["top", cut], 3, f"'{cut}': line 2:"),
+    (["top", noise], 3, f"'{noise}': is no kind of profile"),
+    (["top", html], 3, "is a web page"),
+    (["top", "/bin/ls"], 3, "'/bin/ls' is a program or library, not a profile: give the profile after it"),
+    (["top", "--program=" + none, good], 3, f"'{none}': cannot open"),
+    (["top", "--program=" + good, good], 3, f"'{good}' is not a program"),
+    (["top", "/bin/ls", "/bin/cat", good], 3, "two programs: '/bin/ls' and '/bin/cat'"),
+    (["top", good, folded], 3, "they cannot be put together"),
+    (["top"], 2, "no profile is given; usage: vitrine top"),
+    (["top", "--foucs=x", good], 2, "unknown option '--foucs'; did you mean '--focus'?"),
+    (["top", "--nonsense", good], 2, "unknown option '--nonsense'; 'vitrine top --help' lists them"),
+    (["top", "-x", good], 2, "unknown option '-x'"),
+    (["top", "--count=many", good], 2, "'--count' wants a number, not 'many'"),
+    (["top", "--focus"], 2, "'--focus' wants a value: RE"),
+    (["top", "--json=1", good], 2, "'--json' takes no value"),
+    (["top", "--json", "--csv", good], 2, "'--json' and '--csv' at once"),
+    (["top", "--type=cpu", good], 2, "no type 'cpu' in this profile; it has alloc_objects, alloc_space"),
+    (["top", "--by=colour", good], 2, "'--by' is functions, lines, files or addresses"),
+    (["top", "--focus=a(b", good], 2, "--focus: bad regexp 'a(b' at character 4"),
+    (["top", "--focus=" + "(" * 5000, good], 2, "--focus: bad regexp '(((((("),
+    (["peek", "*", good], 2, "bad regexp '*'"),
+    (["list", "nothing", good], 3, "no function with lines matches 'nothing'"),
+    (["topp", good], 2, "no command 'topp'; 'vitrine help' lists them"),
+    (["diff", good], 2, "two profiles are needed"),
+    (["diff", good, good, good], 2, "diff compares two profiles, and 3 are given"),
+    (["convert", good, os.path.join(folder, "x.what")], 2, "does not say what kind it shall be"),
+    (["convert", none, os.path.join(folder, "x.pb.gz")], 3, "cannot open"),
+    (["top", "-o", "/nowhere/x", good], 3, "cannot write '/nowhere/x': No such file or directory"),
+    (["top", "-o", "/dev/full", good], 3, "cannot write '/dev/full': No space left on device"),
+]
+for argv, status, part in ROWS:
+    seen, text, errors = run(VITRINE, *argv)
+    name = " ".join(argv)[:70]
+    check(f"{name}: exit", seen, status)
+    check_has(f"{name}: message", errors, part)
+    check(f"{name}: one line", errors.count("\n"), 1)
+    check(f"{name}: nothing on stdout", text, "")
+check("a failed convert leaves nothing", os.path.exists(os.path.join(folder, "x.pb.gz")), False)
+
+# a pipe that nobody reads any more
+many = file("many.folded", "".join(f"main;f{i} {i + 1}\n" for i in range(50000)))
+p = subprocess.Popen([VITRINE, "top", many], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+p.stdout.readline()
+p.stdout.close()
+errors = p.stderr.read().decode()
+check("closed pipe: no noise", errors, "")
+check("closed pipe: ended by it", p.wait() != 0, True)
+
+# the old names: their exit is 1
+OLD = [
+    ([PPROF, "--text", "/bin/ls", none], f"'{none}': cannot open: No such file or directory"),
+    ([PPROF, "--text", "--raw", good], "Only specify one output mode"),
+    ([PPROF, "--text", "--lines", "--files", good], "Only specify one output granularity option"),
+    ([PPROF, "--li=x", good], "Option li is ambiguous ("),
+    ([PPROF, "--nothing", good], "Unknown option: nothing"),
+    ([PPROF, "--base"], "Option base requires an argument"),
+    ([PPROF, "--nodecount=x", good], 'Value "x" invalid for option nodecount'),
+    ([PPROF], "Did not specify program"),
+    ([JEPROF, "--text", "--raw", good], "FATAL ERROR: Only specify one output mode"),
+    ([JEPROF, "--stacks", good], "Unknown option: stacks"),
+]
+for argv, part in OLD:
+    seen, _, errors = run(*argv)
+    check(f"{' '.join(argv)}: exit", seen, 1)
+    check_has(f"{' '.join(argv)}: message", errors, part)
+
+# ways of writing an option that perl's Getopt takes
+folded = file("y.folded", "main;aaa 3\nmain;bbb 4\n")
+plain = out(PPROF, "--text", "--focus=aaa", folded)
+check_has("focus", plain, "       3 100.0% 100.0%        3 100.0% aaa")
+for argv in [["-text", "-focus=aaa", folded], [folded, "--text", "--focus", "aaa"], ["--TEXT", folded, "--foc=aaa"],
+             ["--tex", "--focus=aaa", "--", folded], ["--text", "--cum", "--nocum", "--focus=aaa", folded]]:
+    check(f"pprof {' '.join(argv)}", out(PPROF, *argv), plain)
+check("order by name when equal", [l.split()[-1] for l in out(PPROF, "--text", folded).splitlines()[1:]], ["bbb", "aaa", "main"])
+check_has("help", out(PPROF, "--help"), "usage:")
+check_has("version", out(JEPROF, "--version"), "vitrine")
+
+# help is made of the rows
+check_has("help lists commands", out(VITRINE, "help"), "convert")
+for command in re.findall(r"^  (\w+) ", out(VITRINE, "--help"), re.M):
+    text = out(VITRINE, command, "--help")
+    check_has(f"help of {command}", text, f"usage: vitrine {command}")
+    check(f"help of {command}: an example", "example:" in text, True)
+    check(f"help of {command}: fits a screen", text.count("\n") <= 40, True)
+done()

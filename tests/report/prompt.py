@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""prompt.py - the old tools' prompt: on a terminal without being asked for, and beside jeprof's own."""
+import pty
+import select
+
+from tool import *
+
+folder = scratch()
+program = build_work(folder)
+heap = heap_of(folder, program)
+if heap is None:
+    skip("no libtcmalloc_and_profiler (scripts/setup test installs libgoogle-perftools-dev)")
+
+
+def on_terminal(argv, lines):
+    """What a user sees who types these lines, each after a prompt."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(argv[0], argv)
+    seen, waiting = "", list(lines)
+    while True:
+        ready, _, _ = select.select([fd], [], [], 60)
+        if not ready:
+            break
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data.decode(errors="replace")
+        if seen.endswith("prof) ") and waiting:
+            os.write(fd, (waiting.pop(0) + "\n").encode())
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), seen.replace("\r\n", "\n")
+
+
+status, seen = on_terminal([JEPROF, program, heap], ["top", "top1", "quit"])
+check("exit", status, 0)
+check_has("greeting", seen, "Welcome to jeprof!  For help, type 'help'.\n(jeprof) top\nTotal: 5.1 MB\n")
+check("top has at most ten rows", 5 <= len(re.findall(r"^ +\d+\.\d +\d+\.\d%", seen.split("top1")[0], re.M)) <= 10, True)
+check("top1 has one", len(re.findall(r"^ +\d+\.\d +\d+\.\d%", seen.split("top1")[1], re.M)), 1)
+status, seen = on_terminal([PPROF, program, heap], ["nonsense", "", "help", "quit now"])
+check_has("pprof's own name", seen, "Welcome to pprof!")
+check_has("unknown command", seen, "Unknown command: try 'help'.\n(pprof) \n(pprof) help\n")
+
+# reports on stdout, the rest on stderr; the end of input ends it
+status, text, errors = run(PPROF, "--interactive", program, heap, stdin=b"top3\n")
+check("stdin ends: exit", status, 0)
+check("stdout has the report alone", text.splitlines()[0], "Total: 5.1 MB")
+check_has("stderr has the prompt", errors, "(pprof) ")
+_, text, errors = run(PPROF, "--interactive", program, heap, stdin=b"top app::small app::host -app::host\ntop1\nlist app::deep\ntop a(b\ntop1\n")
+check_has("focus and ignore", text, "After focusing on 'app::small|app::host': 1.0 MB of 5.1 (18.9%)\nAfter ignoring 'app::host': ")
+check_has("ignore on stderr", errors, "Ignoring samples in call stacks that match 'app::host'")
+check("they last for one line", text.count("After "), 2)
+check_has("list", text, "ROUTINE ====================== app::deep in ")
+check_has("a bad regexp is told and survived", errors, "bad regexp 'a(b'")
+check("and the next line works", text.count("Total: 5.1 MB"), 3)
+
+# a base equal to the profile: the total is told although it is zero
+_, text, _ = run(JEPROF, "--interactive", program, "--base=" + heap, heap, stdin=b"top\nquit\n")
+check("nothing changed", text, "Total: 0.0 MB\n")
+if PEER_JEPROF:
+    je = jemalloc_of(folder, program)
+    if je:
+        _, theirs, _ = run(PEER_JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
+        _, ours, _ = run(JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
+        totals = lambda text: [l for l in text.splitlines() if l.startswith("Total")]
+        check("totals as jeprof", totals(ours), totals(theirs))
+        for name in ("app::small", "app::large", "main"):
+            check(f"{name} as jeprof", rows(ours)[0].get(name), rows(theirs)[0].get(name))
+done()

@@ -1,0 +1,150 @@
+"""tool.py - what the tests of the analysis tool share: running commands, making real profiles, reading the tables.
+
+Profiles are made by Debian's libtcmalloc_and_profiler and libjemalloc from work.cc, in a folder of their own. A peer
+that is not installed skips the comparison with it and says so.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("VT_BUILD") or os.path.join(HERE, "..", "..", "build", "release")
+BIN = os.path.join(BUILD, os.environ.get("VT_REPORT_BIN", "bin"))
+VITRINE = os.path.join(BIN, "vitrine")
+PPROF = os.path.join(BIN, "pprof")
+JEPROF = os.path.join(BIN, "jeprof")
+PEER_PPROF = shutil.which("google-pprof")
+PEER_JEPROF = shutil.which("jeprof")
+GO = shutil.which("go")
+
+failed = 0
+checks = 0
+
+
+def check(what, seen, expected):
+    global failed, checks
+    checks += 1
+    if seen != expected:
+        failed += 1
+        print(f"FAILED {what}: expected {expected!r}, seen {seen!r}")
+
+
+def check_near(what, seen, expected, tolerance):
+    global failed, checks
+    checks += 1
+    if abs(seen - expected) > tolerance:
+        failed += 1
+        print(f"FAILED {what}: expected {expected} +- {tolerance}, seen {seen}")
+
+
+def check_has(what, text, part):
+    global failed, checks
+    checks += 1
+    if part not in text:
+        failed += 1
+        print(f"FAILED {what}: expected {part!r} in:\n{text[:2000]}")
+
+
+def done():
+    print(f"{checks} checks, {failed} failed")
+    sys.exit(1 if failed or not checks else 0)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def run(*argv, stdin=None, env=None):
+    """(status, stdout, stderr)"""
+    full = dict(os.environ, **(env or {}))
+    full.pop("LD_PRELOAD", None) if not env or "LD_PRELOAD" not in env else None
+    r = subprocess.run(argv, input=stdin, capture_output=True, env=full, timeout=300)
+    return r.returncode, r.stdout.decode(errors="replace"), r.stderr.decode(errors="replace")
+
+
+def out(*argv, **more):
+    status, text, errors = run(*argv, **more)
+    if status != 0:
+        print(f"FAILED {' '.join(argv)}: expected exit 0, seen {status}\n{errors}")
+        sys.exit(1)
+    return text
+
+
+def library(name):
+    found = sorted(glob.glob("/usr/lib/*/" + name) + glob.glob("/usr/lib/" + name))
+    return found[0] if found else None
+
+
+def scratch():
+    import atexit
+    folder = tempfile.mkdtemp(prefix="vitrine-report-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def build_work(folder):
+    program = os.path.join(folder, "work")
+    out(os.environ.get("CXX", "c++"), "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-builtin",
+        os.path.join(HERE, "work.cc"), "-o", program)
+    return program
+
+
+def heap_of(folder, program, name="heap"):
+    """A HEAPPROFILE file of gperftools, or None."""
+    preload = library("libtcmalloc_and_profiler.so.4")
+    if not preload:
+        return None
+    prefix = os.path.join(folder, name)
+    run(program, env={"LD_PRELOAD": preload, "HEAPPROFILE": prefix})
+    return sorted(glob.glob(prefix + ".*.heap"))[-1]
+
+
+def cpu_of(folder, program, millions=60):
+    preload = library("libtcmalloc_and_profiler.so.4")
+    if not preload:
+        return None
+    path = os.path.join(folder, "cpu.prof")
+    run(program, str(millions), env={"LD_PRELOAD": preload, "CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "1000"})
+    return path
+
+
+def jemalloc_of(folder, program, name="je", sample=0):
+    preload = library("libjemalloc.so.2")
+    if not preload:
+        return None
+    prefix = os.path.join(folder, name)
+    conf = f"prof:true,lg_prof_sample:{sample},prof_accum:true,prof_final:true,prof_prefix:{prefix}"
+    _, _, errors = run(program, env={"LD_PRELOAD": preload, "MALLOC_CONF": conf})
+    found = sorted(glob.glob(prefix + ".*.heap"))
+    if not found:
+        print(f"libjemalloc wrote no profile: {errors.strip()}")
+        return None
+    return found[-1]
+
+
+def rows(text):
+    """Perl pprof's table: {name without (inline): (flat, cum)}, and the total."""
+    table, total = {}, None
+    for line in text.splitlines():
+        m = re.match(r"Total(?: \(t\S+\))?: (\S+) (\S+)", line)
+        if m:
+            total = float(m.group(1))
+            continue
+        m = re.match(r"\s*(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+) (.*)", line)
+        if m:
+            name = re.sub(r"@@?\S+$", "", m.group(6).replace(" (inline)", ""))
+            flat, cum = table.get(name, (0, 0))
+            table[name] = (flat + float(m.group(1)), max(cum, float(m.group(4))))
+    return table, total
+
+
+def top(*argv):
+    """Our own table as {name: (flat, cum)}, and the total."""
+    data = json.loads(out(VITRINE, "top", "--json", *argv))
+    return {r["name"]: (r["flat"], r["cum"]) for r in data["rows"]}, data["total"]

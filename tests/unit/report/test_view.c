@@ -1,0 +1,271 @@
+/* test_view.c - flat and cum, filters, granularity, differences, the allocator's own frames; tables. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "report/read.h"
+#include "report/views.h"
+
+static struct profile *read_text(const char *text) {
+    struct profile *p;
+    struct report_error e = {""};
+    if (report_read_bytes("f", text, strlen(text), NULL, &p, &e) != 0) fail_msg("%s", e.line);
+    return p;
+}
+
+static struct view *view_of(struct profile *p, struct view_options o) {
+    struct report_error e = {""};
+    o.type = PROFILE_NONE;
+    struct view *v = view_new(p, &o, &e);
+    if (v == NULL) fail_msg("%s", e.line);
+    return v;
+}
+#define VIEW(p, ...) view_of(p, (struct view_options){.type = 0, __VA_ARGS__})
+
+/* flat and cum of a node; NAN when there is none of that name */
+static struct view_node node(const struct view *v, const char *name) {
+    for (uint32_t i = 0; i < v->n_nodes; i++)
+        if (strcmp(view_name(v, i), name) == 0) return v->nodes[i];
+    return (struct view_node){.flat = NAN, .cum = NAN};
+}
+static void assert_node(const struct view *v, const char *name, double flat, double cum) {
+    struct view_node n = node(v, name);
+    if (n.flat != flat || n.cum != cum)
+        fail_msg("%s: expected flat %g cum %g, seen flat %g cum %g", name, flat, cum, n.flat,
+                 n.cum);
+}
+
+static char *printed(void (*print)(const struct view *, const struct view_print *),
+                     const struct view *v, enum table_form form) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    struct view_print how = {.out = out, .form = form};
+    print(v, &how);
+    (void)fclose(out);
+    return text;
+}
+
+static const char stacks[] = "main;a;b 10\nmain;a 5\nmain;r;r;r 7\nmain;x<int>(char);b 100\n";
+
+TEST(view, a_function_counts_once_per_stack) {
+    struct profile *p = read_text(stacks);
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    assert_node(v, "main", 0, 122);
+    assert_node(v, "a", 5, 15);
+    assert_node(v, "b", 110, 110);
+    assert_node(v, "r", 7, 7);
+    assert_node(v, "x", 0, 100);
+    assert_string_equal(view_name(v, v->order[0]), "b");
+    assert_true(v->total == 122 && v->shown == 122);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, focus_and_ignore_keep_and_drop_stacks_show_and_hide_frames) {
+    struct profile *p = read_text(stacks);
+    struct view *v = VIEW(p, .focus = "^a$|^r$");
+    assert_true(v->shown == 22 && v->total == 122);
+    assert_node(v, "b", 10, 10);
+    view_free(v);
+    v = VIEW(p, .ignore = "x<int>"); /* the full name */
+    assert_true(v->shown == 22);
+    view_free(v);
+    v = VIEW(p, .hide = "^b$");
+    assert_node(v, "a", 15, 15);
+    assert_node(v, "x", 100, 100);
+    view_free(v);
+    v = VIEW(p, .show = "^main$");
+    assert_node(v, "main", 122, 122);
+    assert_node(v, "a", 0, 0);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, a_bad_regexp_is_named_with_its_place) {
+    struct profile *p = read_text(stacks);
+    struct report_error e;
+    struct view_options o = {.type = PROFILE_NONE, .focus = "a(b"};
+    assert_null(view_new(p, &o, &e));
+    assert_non_null(
+        strstr(e.line, "--focus: bad regexp 'a(b' at character 4: missing closing parenthesis"));
+    profile_free(p);
+}
+
+TEST(view, a_regexp_that_never_ends_is_given_up) {
+    char name[4000];
+    memset(name, 'a', sizeof name);
+    memcpy(name + sizeof name - 4, "! 1", 4);
+    struct profile *p = read_text(name);
+    struct view *v = VIEW(p, .focus = "^(a+)+$");
+    assert_int_equal(v->n_stacks, 0);
+    view_free(v);
+    profile_free(p);
+}
+
+static const char heap[] =
+    "--- symbol\nbinary=/x\n0x10 malloc\n0x20 user\n0x30 main\n0x40 operator new(unsigned long)\n---\n"
+    "--- heap\nheap profile: 3: 300 [3: 300] @ heapprofile\n"
+    "1: 100 [1: 100] @ 0x10 0x20 0x30\n1: 100 [1: 100] @ 0x10 0x40 0x30\n1: 100 [1: 100] @ 0x10\n";
+
+TEST(view, the_allocators_frames_are_cut_off_unless_there_is_nothing_else) {
+    struct profile *p = read_text(heap);
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    assert_node(v, "user", 100, 100);
+    assert_node(v, "main", 100, 200);
+    assert_node(v, "malloc", 100, 100); /* nobody is known to have called it */
+    assert_node(v, "operator new", 0, 0);
+    view_free(v);
+    v = VIEW(p, .all_frames = true);
+    assert_node(v, "malloc", 300, 300);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, frames_that_the_profile_wants_dropped_are_cut_off_with_what_they_call) {
+    struct profile *p = read_text("main;user;lib_alloc;lib_step 8\nlib_start;main;lib_keep 4\n");
+    p->drop_frames = profile_string(p, "lib_.*");
+    p->keep_frames = profile_string(p, "lib_keep");
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    assert_node(v, "user", 8, 8);
+    assert_node(v, "lib_alloc", 0, 0);
+    assert_node(v, "lib_keep", 4, 4);
+    assert_node(v, "lib_start", 0, 4); /* nobody else is above it */
+    view_free(v);
+    v = VIEW(p, .all_frames = true);
+    assert_node(v, "lib_step", 8, 8);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, a_difference_has_signs_and_percentages_of_all_changes) {
+    struct profile *p = read_text("main;a 10\nmain;b 5\n"),
+                   *base = read_text("main;a 4\nmain;b 9\nmain;c 5\n");
+    assert_int_equal(profile_merge(p, base, -1), 0);
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    assert_node(v, "a", 6, 6);
+    assert_node(v, "b", -4, -4);
+    assert_node(v, "c", -5, -5);
+    assert_true(v->total == -3);
+    assert_true(v->weight == 15);
+    view_free(v);
+    v = VIEW(p, .drops_negative = true);
+    assert_true(v->shown == 6);
+    view_free(v);
+    profile_free(p);
+    profile_free(base);
+}
+
+TEST(view, an_unknown_place_is_binary_and_offset) {
+    struct profile *p =
+        read_text("heap profile: 2: 200 [2: 200] @ heapprofile\n"
+                  "1: 100 [1: 100] @ 0x400011\n1: 100 [1: 100] @ 0x99999\nMAPPED_LIBRARIES:\n"
+                  "00400000-00500000 r-xp 00002000 08:01 77 /opt/x/app\n");
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    assert_node(v, "app+0x2010", 100, 100);
+    assert_node(v, "0x99998", 100, 100);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, collapsed_reads_back_as_what_it_was) {
+    struct profile *p = read_text(stacks);
+    struct view *v = VIEW(p, .full_names = true);
+    char *text = printed(view_collapsed, v, TABLE_AS_TEXT);
+    assert_string_equal(text, "main;x<int>(char);b 100\nmain;a;b 10\nmain;r;r;r 7\nmain;a 5\n");
+    free(text);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, top_is_the_same_table_in_three_forms) {
+    struct profile *p = read_text("main;say \"hi\",now 30\nmain 10\n");
+    struct view *v = VIEW(p, .full_names = true);
+    char *text = printed(view_top, v, TABLE_AS_TEXT);
+    assert_string_equal(text, "      flat   flat%    sum%        cum    cum% name\n"
+                              "        30  75.00%  75.00%         30  75.00% say \"hi\",now\n"
+                              "        10  25.00% 100.00%         40 100.00% main\n");
+    free(text);
+    text = printed(view_top, v, TABLE_AS_CSV);
+    assert_string_equal(text,
+                        "flat,flat%,sum%,cum,cum%,name\n30,75,75,30,75,\"say \"\"hi\"\",now\"\n"
+                        "10,25,100,40,100,main\n");
+    free(text);
+    text = printed(view_top, v, TABLE_AS_JSON);
+    assert_string_equal(
+        text,
+        "{\"type\":\"samples\",\"unit\":\"count\",\"total\":40,\"rows\":[\n"
+        "{\"flat\":30,\"flat%\":75,\"sum%\":75,\"cum\":30,\"cum%\":75,\"name\":\"say \\\"hi\\\",now\"},\n"
+        "{\"flat\":10,\"flat%\":25,\"sum%\":100,\"cum\":40,\"cum%\":100,\"name\":\"main\"}\n]}\n");
+    free(text);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(view, tree_has_callers_and_callees) {
+    struct profile *p = read_text(stacks);
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    struct view_print how = {.out = out, .form = TABLE_AS_CSV, .pattern = "^b$"};
+    struct report_error e;
+    assert_int_equal(view_tree(v, &how, &e), 0);
+    (void)fclose(out);
+    assert_string_equal(text, "function,relation,flat,cum,cum%,name\nb,caller,0,100,90.9091,x\n"
+                              "b,caller,0,10,9.09091,a\nb,self,110,110,90.1639,b\n");
+    free(text);
+    view_free(v);
+    profile_free(p);
+}
+
+TEST(write, a_pprof_file_and_a_container_read_back_as_what_they_were) {
+    for (unsigned i = 0; i < 2; i++) {
+        struct profile *p = read_text(heap), *again;
+        struct report_error e = {""};
+        char *text = NULL;
+        size_t n = 0;
+        FILE *out = open_memstream(&text, &n);
+        if (i == 0)
+            assert_int_equal(profile_write_proto(p, out), 0);
+        else
+            profile_write_symbolized(p, out, "/x");
+        (void)fclose(out);
+        if (report_read_bytes("f", text, n, NULL, &again, &e) != 0) fail_msg("%s", e.line);
+        assert_int_equal(again->kind, PROFILE_HEAP);
+        assert_int_equal(again->n_samples, 3);
+        struct view *v = VIEW(again, .by = VIEW_FUNCTIONS);
+        assert_node(v, "user", 100, 100);
+        assert_node(v, "main", 100, 200);
+        view_free(v);
+        profile_free(p);
+        profile_free(again);
+        free(text);
+    }
+}
+
+TEST(table, units_fit_the_largest_number) {
+    const struct {
+        const char *unit;
+        double largest, number;
+        const char *expected;
+    } rows[] = {
+        {"bytes", 5e6, 1048576, "1.00MB"},
+        {"bytes", 500, 24, "24B"},
+        {"bytes", 3e12, 1099511627776, "1.00TB"},
+        {"nanoseconds", 3e9, 1e7, "0.01s"},
+        {"count", 5e9, 17, "17"},
+        {"bytes", 5e6, 0, "0"},
+        {"bytes", 5e6, -1, "0.00MB"},
+        {"nanoseconds", 20, 5, "5ns"},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char out[64];
+        const char *seen = table_number(table_unit_for(rows[i].unit, rows[i].largest),
+                                        rows[i].number, out, sizeof out);
+        if (strcmp(seen, rows[i].expected) != 0)
+            fail_msg("row %u: expected %s, seen %s", i, rows[i].expected, seen);
+    }
+}
+
+UNIT_MAIN()
