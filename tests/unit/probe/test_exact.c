@@ -1,19 +1,7 @@
 /* test_exact.c - every allocation and free counted: sums are the truth to the byte, on and off at any time, in every thread. */
-#include "../heap/look.h"
+#include "made_up.h"
 
-#include "stack/stack.h"
-
-static __thread uintptr_t current_site;
-
-static void made_up_stack(struct vt_frames *out) {
-    out->n = 1;
-    out->pc[0] = current_site + 1;
-    out->hash = vt__frames_hash(out->pc, 1);
-}
-
-#define vt__stack_here made_up_stack
 #include "probe/exact.c"
-#undef vt__stack_here
 
 static struct vt_exact_row of_site(uintptr_t site) {
     struct vt_exact_row r, sum = {0};
