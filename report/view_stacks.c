@@ -71,14 +71,7 @@ static const struct table_column columns[] = {{"value", TABLE_VALUE, 12}, {"stac
 
 void view_traces(const struct view *v, const struct view_print *how) {
     struct rows r = make_rows(v);
-    struct table t = {.out = how->out,
-                      .form = how->form,
-                      .type = view_type(v),
-                      .unit_name = view_unit(v),
-                      .total = v->total,
-                      .columns = columns,
-                      .n_columns = 2,
-                      .unit = table_unit_for(view_unit(v), v->weight)};
+    struct table t = view_table(v, how, columns, 2);
     const char **names = NULL;
     uint32_t cap = 0;
     table_begin(&t);

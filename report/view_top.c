@@ -7,14 +7,7 @@ static const struct table_column columns[] = {
 };
 
 void view_top(const struct view *v, const struct view_print *how) {
-    struct table t = {.out = how->out,
-                      .form = how->form,
-                      .type = view_type(v),
-                      .unit_name = view_unit(v),
-                      .total = v->total,
-                      .columns = columns,
-                      .n_columns = sizeof columns / sizeof *columns,
-                      .unit = table_unit_for(view_unit(v), v->weight)};
+    struct table t = view_table(v, how, columns, sizeof columns / sizeof *columns);
     double sum = 0;
     table_begin(&t);
     for (uint32_t i = 0; i < v->n_nodes; i++) {

@@ -61,14 +61,7 @@ int view_tree(const struct view *v, const struct view_print *how, struct report_
     struct edges edges;
     edges_new(&edges, v, NULL);
     uint32_t *scratch = report_alloc(edges.n * sizeof *scratch);
-    struct table t = {.out = how->out,
-                      .form = how->form,
-                      .type = view_type(v),
-                      .unit_name = view_unit(v),
-                      .total = v->total,
-                      .columns = columns,
-                      .n_columns = sizeof columns / sizeof *columns,
-                      .unit = table_unit_for(view_unit(v), v->weight)};
+    struct table t = view_table(v, how, columns, sizeof columns / sizeof *columns);
     if (how->form == TABLE_AS_TEXT)
         (void)fprintf(how->out, "%10s %10s %8s  %s\n", "flat", "cum", "cum%", "name");
     else

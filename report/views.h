@@ -16,6 +16,19 @@ struct view_print {
     const char *pattern; /* view_tree: only functions that match; NULL: all */
 };
 
+/* A table of the view's values, not begun yet. */
+static inline struct table view_table(const struct view *v, const struct view_print *how,
+                                      const struct table_column *columns, uint32_t n_columns) {
+    return (struct table){.out = how->out,
+                          .form = how->form,
+                          .type = view_type(v),
+                          .unit_name = view_unit(v),
+                          .total = v->total,
+                          .columns = columns,
+                          .n_columns = n_columns,
+                          .unit = table_unit_for(view_unit(v), v->weight)};
+}
+
 /* flat, flat%, sum%, cum, cum%, name: who uses it. */
 void view_top(const struct view *v, const struct view_print *how);
 /* Each function with its callers above and its callees below. Can fail: the pattern. */

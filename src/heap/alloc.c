@@ -246,10 +246,7 @@ static void free_without_heap(struct slab *s, struct block *b) {
     if (s->cls >= VT_N_SMALL) vt__medium_mark(s, b);
 #endif
     b->link = link_encode(NULL, b);
-    if (s->cls < VT_N_SMALL)
-        vt__remote_send(s->cls, b);
-    else
-        vt__medium_give(s->cls, b);
+    vt__send_home(s->cls, b);
     vt__leave();
     vt__poll();
 }

@@ -334,6 +334,9 @@ void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or fu
 void vt__make_current(struct heap *h, struct slab *s);
 
 /* shelf.c */
+void vt__send_home(
+    unsigned cls,
+    struct block *list); /* linked as on a shelf: to their owners, or to medium slabs */
 void vt__shelf_trim(struct heap *h, unsigned cls); /* it is too full */
 void vt__shelves_clear(struct heap *h);            /* all blocks go home */
 

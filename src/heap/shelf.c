@@ -3,7 +3,7 @@
 
 #define EMPTY_AFTER (8 * VT_N_CLASSES) /* halved eight times, no shelf has anything */
 
-static void send_home(unsigned cls, struct block *list) {
+void vt__send_home(unsigned cls, struct block *list) {
     if (cls < VT_N_SMALL)
         vt__remote_send(cls, list);
     else
@@ -26,7 +26,7 @@ static void trim(struct heap *h, unsigned cls, uint32_t n_kept) {
         list = shelf_next(last, cls);
         last->link = link_encode(NULL, last);
     }
-    send_home(cls, list);
+    vt__send_home(cls, list);
 }
 
 void vt__shelf_trim(struct heap *h, unsigned cls) {

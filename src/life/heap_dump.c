@@ -5,13 +5,12 @@
  * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew.
  *
  * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
- * path of ours.   Owns: the state below.   Locks: dump, so that two dumps have two numbers.
+ * path of ours.   Owns: the state below.   Locks: none; two dumps at once take two numbers.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
 #include "conf/options.h"
 #include "dump/heap_source.h"
 #include "dump/names.h"

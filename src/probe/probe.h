@@ -42,7 +42,6 @@ bool vt__sample_next_site(uint32_t *cursor, struct vt_site *out);
 
 /* What is in use, by object: *cursor begins at 0. False at the end. */
 bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out);
-bool vt__sample_label_of(const void *p, uint32_t *label); /* false: p is not remembered */
 
 struct vt_sample_totals {
     uint64_t n_samples, n_live, n_lost;         /* lost: no memory to remember it */

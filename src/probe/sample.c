@@ -248,14 +248,6 @@ bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out) {
     return is_there;
 }
 
-bool vt__sample_label_of(const void *p, uint32_t *label) {
-    if (!vt__probe_enter()) return false;
-    uint32_t id = vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p);
-    if (id != 0) *label = vt__site(record(id)->site)->label;
-    vt__probe_leave();
-    return id != 0;
-}
-
 void vt__sample_totals(struct vt_sample_totals *out) {
     bool is_entered = vt__probe_enter();
     *out = samples.totals; /* in a handler: what is there */
