@@ -18,6 +18,7 @@
 #include "os/os.h"
 
 #define REFUSAL_MS MSEC(1000)
+#define TAIL_MIN_BYTES KiB(8) /* less is not worth a system call */
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -46,6 +47,7 @@ static bool was_refused_lately(uint64_t now_ms) {
 /* Purge the slices of `mask`, run by run. Answers the slices that are clean now. */
 static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
     uint64_t done = 0;
+    if (mask != 0) vt__hugepages_withdraw(chunk);
     while (mask != 0) {
         unsigned first = (unsigned)__builtin_ctzll(mask);
         uint64_t shifted = ~(mask >> first);
@@ -180,6 +182,17 @@ void vt__purge_after_give(uint64_t now_ms) {
     /* relaxed: a hint to vt__poll, which runs when no lock is held */
     if (dirty_bytes() > vt_opt(retain))
         atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
+}
+
+void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
+    size_t used = vt_round_up(n_bytes, VT_OS_PAGE);
+    size_t tail = n_slices * VT_SLICE - used;
+    if (tail >= TAIL_MIN_BYTES) vt__os_purge((char *)vt__slice_address(first) + used, tail);
+}
+
+bool vt__purge_is_pressed(void) {
+    size_t soft = vt__pool.soft_limit_bytes;
+    return soft != 0 && used_bytes() + dirty_bytes() > soft / 4 * 3;
 }
 
 void vt__purge_before_take(size_t n_slices) {

@@ -11,12 +11,10 @@
  */
 #include "heap/impl.h"
 #include "heap/fast.h"
-#include "os/os.h"
 
 #define SHARED_BLOCKS 4
 #define RESIDENT_CARVE_BYTES KiB(16)
-#define HOT_REFILLS 32 /* refilled again within this many refills of the heap: hot */
-#define TAIL_MIN_BYTES KiB(8)
+#define HOT_REFILLS 32     /* refilled again within this many refills of the heap: hot */
 #define COLD_MIN_BYTES 256 /* below this a cold class's blocks share their first page anyway */
 
 static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__classes[s->cls]; }
@@ -89,20 +87,13 @@ void vt__slab_change_owner(struct slab *s, uintptr_t owner) {
     atomic_store_explicit(&s->owner, owner, memory_order_release);
 }
 
-/* A slab has bits for VT_SLAB_MAX_BLOCKS blocks; what is behind those of 16, 32 and 48 bytes is never used. If its slice was
- * in use before, that part is resident, and goes back. */
-static void drop_tail(slab_id first, const struct vt_class *k) {
-    size_t used = vt_round_up((size_t)k->capacity * k->block_bytes, VT_OS_PAGE);
-    if (VT_SLICE - used >= TAIL_MIN_BYTES)
-        vt__os_purge((char *)vt__slice_address(first) + used, VT_SLICE - used);
-}
-
 struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     const struct vt_class *k = &vt__classes[cls];
     slab_id first;
     bool is_zero;
     if (vt__slices_take(k->n_slices, /* align */ 1, &first, &is_zero) != 0) return NULL;
-    if (!is_zero && cls < VT_N_SMALL) drop_tail(first, k);
+    /* no block lies behind 512 of 16 to 48 bytes, or one of 33 to 56 KiB */
+    if (!is_zero) vt__purge_tail(first, k->n_slices, (size_t)k->capacity * k->block_bytes);
     struct slab *s = vt__slab(first);
     s->recip = k->recip;
     s->room = 0;

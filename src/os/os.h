@@ -62,7 +62,7 @@ const char *const *vt__os_environment(void); /* NULL in a set-uid program */
 bool vt__os_is_secure(void);
 size_t vt__os_ram_bytes(void);
 size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none */
-size_t vt__os_cgroup_limit(void);  /* memory.max of our cgroup v2, SIZE_MAX if none */
+size_t vt__os_cgroup_limit(void);  /* of memory; SIZE_MAX or very much if none */
 unsigned vt__os_n_nodes(void);
 bool vt__os_hugepages_are_always(void);
 bool vt__os_is_single_threaded(void);  /* never had a second thread, as far as libc knows */
