@@ -289,6 +289,7 @@ void vt__slices_zero(
     slab_id first,
     size_t n_slices); /* old data in slices just taken is cleared; clean ones stay untouched */
 /* purge.c: of slices that were in use before and now hold n_bytes, what is behind these goes back to the system. */
+#define VT_TAIL_MIN_BYTES KiB(8) /* less is not worth a system call */
 void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes);
 bool vt__purge_is_pressed(void); /* memory is near the soft limit */
 void vt__chunks_fork_prepare(void);

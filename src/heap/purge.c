@@ -18,7 +18,6 @@
 #include "os/os.h"
 
 #define REFUSAL_MS MSEC(1000)
-#define TAIL_MIN_BYTES KiB(8) /* less is not worth a system call */
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -187,7 +186,7 @@ void vt__purge_after_give(uint64_t now_ms) {
 void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
     size_t used = vt_round_up(n_bytes, VT_OS_PAGE);
     size_t tail = n_slices * VT_SLICE - used;
-    if (tail >= TAIL_MIN_BYTES) vt__os_purge((char *)vt__slice_address(first) + used, tail);
+    if (tail >= VT_TAIL_MIN_BYTES) vt__os_purge((char *)vt__slice_address(first) + used, tail);
 }
 
 bool vt__purge_is_pressed(void) {
