@@ -12,12 +12,12 @@
 #define GROWTHS 1024
 
 static struct {
+    struct vt_frames frames; /* before the rows, of which few are used */
     _Atomic uint32_t n;
     struct {
         _Atomic uint32_t stack;
         _Atomic uint64_t n, n_bytes;
     } row[GROWTHS];
-    struct vt_frames frames;
 } growth;
 
 void vt__probe_grown(size_t n_bytes) {

@@ -7,6 +7,8 @@
  *   entry[id]  first word of the frames, how many   0: not there (yet)
  *   words[]    frames, one stack behind the other
  *
+ * The first entries are where the table has no level yet, so that a small program's are in the OS page of its first slots.
+ *
  * The table doubles without being moved: there is a table of 2^k slots for each level k, and the latest is at most 3/8 full. A
  * stack that is not in its window there is looked for in the older ones; if it is found, it gets a slot in the latest too, and
  * next time one look suffices. All together they are twice the latest.
@@ -19,7 +21,8 @@
 
 #define MAX_STACKS (1u << 20)
 #define MAX_WORDS (UINT64_C(1) << 26)
-#define FIRST_LEVEL 10
+#define FIRST_LEVEL 8
+#define N_FIRST (1u << FIRST_LEVEL) /* entries in front of the table */
 #define LAST_LEVEL 22
 #define WINDOW 32 /* slots to look at */
 
@@ -58,7 +61,9 @@ static word *slot_at(unsigned level, uint32_t number, unsigned i) {
 
 /* ---- entries ---- */
 
-static word *entry_of(vt_stack_id id) { return (word *)vt__region_base(&depot.entries) + id; }
+static word *entry_of(vt_stack_id id) {
+    return (word *)vt__region_base(id < N_FIRST ? &depot.table : &depot.entries) + id;
+}
 
 static unsigned frames_of(vt_stack_id id, const uintptr_t **pc) {
     /* acquire: the frames that the entry speaks of; pairs with the release in fill */
@@ -86,7 +91,7 @@ static vt_stack_id take_room(unsigned n, uint64_t *before) {
         id = (now & ((1u << ID_BITS) - 1)) + 1;
         if (id > MAX_STACKS || n_words + n > MAX_WORDS) return 0;
         if (!vt__region_ready(&depot.words, (n_words + n) * 8)) return 0;
-        if (!vt__region_ready(&depot.entries, (id + 1) * 8)) return 0;
+        if (id >= N_FIRST && !vt__region_ready(&depot.entries, (id + 1) * 8)) return 0;
         /* acquire: an entry that was given back is empty before it is filled again; pairs with give_room */
     } while (!atomic_compare_exchange_weak_explicit(&depot.taken, &now,
                                                     now + ((uint64_t)n << ID_BITS) + 1,

@@ -34,7 +34,11 @@ struct entry {
     uint64_t hash; /* memo only: of this pc and all outer ones */
 };
 
+/* The outermost frames of the memo, the counts and the innermost of the walk under way lie side by side: a thread whose stacks
+ * are not deep has one OS page of it. */
 struct walker {
+    char unused[KiB(3)];
+    struct entry memo[N_ENTRIES];
     /* owner thread, and its signal handlers while is_busy is clear */
     uintptr_t base_lo, base_hi;
     uint32_t generation; /* of the rules the memo was made by */
@@ -45,10 +49,11 @@ struct walker {
     _Atomic uint64_t n_walks, n_frames, n_memo_hits, ended[VT_END_COUNT];
     _Atomic uint32_t next_free; /* number of the next free walker; while it is free */
     struct entry fresh[N_ENTRIES];
-    struct entry memo[N_ENTRIES];
 };
+#define MIDDLE (offsetof(struct walker, memo[N_ENTRIES]) % VT_OS_PAGE)
+_Static_assert(MIDDLE > KiB(1) && MIDDLE < KiB(2), "as many of one as of the other");
 
-#define WALKER_BYTES (sizeof(struct walker) + 64)
+#define WALKER_BYTES ((sizeof(struct walker) + VT_OS_PAGE - 1) / VT_OS_PAGE * VT_OS_PAGE)
 
 static struct {
     struct vt_region region;
