@@ -172,8 +172,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     uint64_t period = vt__sample_period() << shift;
     if (period == 0) return; /* switched off since it was drawn */
     vt_lock(&vt__probe_lock);
-    vt__stack_here(&frames);
-    uint32_t stack = vt__depot_put(&frames);
+    uint32_t stack = vt__stack_id_here(&frames);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;

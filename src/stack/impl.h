@@ -219,6 +219,7 @@ bool vt__is_own(uintptr_t pc);
 
 /* ---- depot.c ---- */
 
+void vt__depot_expect(uint64_t hash);             /* a put of it will follow, if any */
 void vt__depot_stats(struct vt_stack_stats *out); /* its part of them */
 
 VT_HIDDEN_END
