@@ -8,7 +8,7 @@
  *
  * Off, nothing of this is reached: malloc and free of a thread take their fast paths, which the heap cuts while it is on.
  *
- * Climate: malloc, inside a slow path of the heap.   Owns: notes and tables.   Locks: probe, for a table that grows.
+ * Climate: malloc, inside a slow path of the heap.   Owns: notes and tables.   Locks: probe, for a new table.
  */
 #include "probe/exact.h"
 
@@ -19,12 +19,10 @@
 #include "heap/upcalls.h"
 #include "os/os.h"
 #include "probe/impl.h"
-#include "probe/table.h"
 #include "stack/stack.h"
 
 #define NOTES_PER_SLICE (VT_OS_PAGE / sizeof(uint64_t))
 #define COMMIT_SLICES 64 /* notes become accessible for so many slices at a time */
-#define FIRST_SLOTS 1024
 #define SLACK_MAX ((1u << 24) - 1)
 #define TELL_BYTES KiB(64) /* a thread tells the others what it allocated in such steps */
 
@@ -34,12 +32,13 @@ struct note {
     uint32_t slack_and_epoch; /* bits 31..8, 7..0 */
 };
 
+/* A thread's sums: rows by stack id, in blocks that are made as ids in them are met. */
+#define BLOCK_ROWS 256
 struct table {
     struct table *next;
-    _Atomic(struct vt_exact_row *) rows; /* open addressing by stack; stack 0: empty */
-    uint32_t n_slots, n;
     int64_t untold_alloc, untold_live;
     struct vt_frames frames; /* too large for the stack of whoever mallocs */
+    _Atomic(struct vt_exact_row *) block[VT_STACK_MAX_ID / BLOCK_ROWS + 1];
 };
 
 static struct {
@@ -83,37 +82,20 @@ static struct note *note_of(size_t slice, size_t number) {
 
 /* ---- tables ---- */
 
-static struct vt_exact_row *find_in(struct vt_exact_row *rows, uint32_t n_slots, uint32_t stack) {
-    uint32_t i = (uint32_t)vt__mix(stack) & (n_slots - 1);
-    while (rows[i].stack != 0 && rows[i].stack != stack) i = (i + 1) & (n_slots - 1);
-    return &rows[i];
-}
-
-/* Twice the rows. The old ones stay where they are: a reader may be among them. */
-static bool grow(struct table *t) {
-    uint32_t n_slots = t->n_slots == 0 ? FIRST_SLOTS : t->n_slots * 2;
+static VT_COLD struct vt_exact_row *make_block(struct table *t, uint32_t stack) {
     void *at = NULL;
-    struct vt_exact_row *old = atomic_load_explicit(&t->rows, memory_order_relaxed);
-    if (vt__os_map(vt_round_up(n_slots * sizeof(*old), VT_OS_PAGE), &at) != 0) return false;
-    struct vt_exact_row *rows = at;
-    for (uint32_t i = 0; i < t->n_slots; i++)
-        if (old[i].stack != 0) *find_in(rows, n_slots, old[i].stack) = old[i];
-    vt_lock(&vt__probe_lock);
-    atomic_store_explicit(&t->rows, rows, memory_order_release);
-    t->n_slots = n_slots;
-    vt_unlock(&vt__probe_lock);
-    return true;
+    size_t n_bytes = BLOCK_ROWS * sizeof(struct vt_exact_row);
+    if (vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) != 0) return NULL;
+    /* release: a reader finds its rows zero, or later; pairs with the acquire in add_tables */
+    atomic_store_explicit(&t->block[stack / BLOCK_ROWS], at, memory_order_release);
+    return at;
 }
 
 static struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
-    if (vt_unlikely(2 * (t->n + 1) > t->n_slots) && !grow(t) && t->n + 1 >= t->n_slots) return NULL;
-    struct vt_exact_row *r =
-        find_in(atomic_load_explicit(&t->rows, memory_order_relaxed), t->n_slots, stack);
-    if (r->stack == 0) {
-        r->stack = stack;
-        t->n++;
-    }
-    return r;
+    struct vt_exact_row *rows =
+        atomic_load_explicit(&t->block[stack / BLOCK_ROWS], memory_order_relaxed);
+    if (vt_unlikely(rows == NULL)) rows = make_block(t, stack);
+    return rows != NULL ? &rows[stack % BLOCK_ROWS] : NULL;
 }
 
 static struct table *my_table(void) {
@@ -151,8 +133,7 @@ void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
     if (t == NULL || !vt__heap_block(p, &b)) return;
     struct note *note = note_of(b.slice, b.number);
     if (note == NULL) return;
-    vt__stack_here(&t->frames);
-    uint32_t stack = vt__depot_put(&t->frames);
+    uint32_t stack = vt__stack_id_here(&t->frames);
     struct vt_exact_row *r = stack != 0 ? row_of(t, stack) : NULL;
     if (r == NULL) {
         *note = (struct note){0};
@@ -208,8 +189,11 @@ static void add_row(struct vt_exact_row *sum, const struct vt_exact_row *r) {
 
 /* Approximate while threads allocate: a row may be read between two of its fields. */
 VT_READS_RACILY static void add_tables(struct vt_exact_row *sum) {
-    for (const struct table *t = exact.tables; t != NULL; t = t->next)
-        if (t->n_slots != 0) add_row(sum, find_in(atomic_load(&t->rows), t->n_slots, sum->stack));
+    for (struct table *t = exact.tables; t != NULL; t = t->next) {
+        const struct vt_exact_row *rows =
+            atomic_load_explicit(&t->block[sum->stack / BLOCK_ROWS], memory_order_acquire);
+        if (rows != NULL) add_row(sum, &rows[sum->stack % BLOCK_ROWS]);
+    }
 }
 
 bool vt__exact_next(uint32_t *cursor, struct vt_exact_row *out) {

@@ -15,7 +15,7 @@ struct vt_exact_row {
     uint32_t stack;
     uint64_t n_alloc, alloc_bytes, alloc_requested_bytes;
     uint64_t n_freed, freed_bytes, freed_requested_bytes;
-};
+} VT_ALIGNED(VT_CACHE_LINE); /* one line for a malloc and its free */
 bool vt__exact_next(uint32_t *cursor,
                     struct vt_exact_row *out); /* *cursor begins at 0. False at the end */
 

@@ -50,8 +50,9 @@ static struct {
         double step, next; /* step 0: none */
     } by_alloc, by_growth;
     uint64_t since_ns;
-    struct vt_frames frames; /* too large for the stack of whoever mallocs */
 } samples = {.records = {.row_bytes = sizeof(struct record)}};
+
+static struct vt_frames frames; /* too large for the stack of whoever mallocs */
 
 static struct record *record(uint32_t id) { return vt__row(&samples.records, id); }
 static uint64_t hash_at(uintptr_t at) { return vt__mix(at); }
@@ -171,8 +172,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     uint64_t period = vt__sample_period() << shift;
     if (period == 0) return; /* switched off since it was drawn */
     vt_lock(&vt__probe_lock);
-    vt__stack_here(&samples.frames);
-    uint32_t stack = vt__depot_put(&samples.frames);
+    uint32_t stack = vt__stack_id_here(&frames);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;
