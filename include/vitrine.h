@@ -79,7 +79,7 @@ enum vt_heap_format {
 };
 
 /* Write profiles to PREFIX.0001.heap, PREFIX.0002.heap and so on: at exit, when vt_heap_dump is called, and when the options
- * heap_interval, heap_growth, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
+ * heap_interval, heap_growth, heap_peak, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
  * format is that of the option heap_format. Returns 0, or a negative errno. */
 int vt_heap_start(const char *prefix);
 

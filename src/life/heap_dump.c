@@ -72,7 +72,9 @@ int vt__life_heap_start(const char *prefix) {
     atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
     dumps.is_child = false;
-    vt__sample_set_triggers(vt_opt(heap_interval), vt_opt(heap_growth));
+    struct vt_triggers triggers = {vt_opt(heap_interval), vt_opt(heap_growth),
+                                   (unsigned)vt_opt(heap_peak)};
+    vt__sample_set_triggers(&triggers);
     vt__life_watch_exit_for_heap();
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
@@ -80,7 +82,7 @@ int vt__life_heap_start(const char *prefix) {
 
 void vt__life_heap_stop(void) {
     atomic_store_explicit(&dumps.is_on, false, memory_order_relaxed);
-    vt__sample_set_triggers(0, 0);
+    vt__sample_set_triggers(&(struct vt_triggers){0});
 }
 
 bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
