@@ -26,7 +26,7 @@ set(VT_SOURCES
     src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c
-    src/life/heap_dump.c
+    src/life/heap_dump.c src/life/control.c
     src/dialect/vitrine.c)
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)

@@ -49,6 +49,17 @@ struct vt_stats {
     uint64_t n_remote;  /* blocks freed by another thread than their owner, sum since the start */
     uint64_t n_large;   /* large blocks (above 64 KiB) in use */
     uint64_t large;     /* their bytes; part of allocated */
+    /* of heap profiles */
+    uint64_t n_samples;      /* allocations sampled, sum since the start */
+    uint64_t n_samples_live; /* of these in use */
+    uint64_t n_samples_lost; /* of these not remembered, for want of memory */
+    uint64_t sampled;        /* in use, as estimated from the samples */
+    uint64_t sampled_peak;   /* the most there was of it, within a twentieth */
+    uint64_t n_stacks;       /* distinct call stacks kept */
+    uint64_t n_stacks_lost;  /* stacks not kept, for want of room */
+    uint64_t stacks;         /* bytes of the table that keeps them; not part of metadata */
+    uint64_t n_walks;        /* call stacks taken, sum since the start */
+    uint64_t n_walks_cut;    /* of these that could not be followed to their outermost frame */
 };
 
 /* Fill *stats, whose `size` field the caller has set. Returns 0, or -EINVAL when size is smaller than the first version
@@ -68,7 +79,7 @@ enum vt_heap_format {
 };
 
 /* Write profiles to PREFIX.0001.heap, PREFIX.0002.heap and so on: at exit, when vt_heap_dump is called, and when the options
- * heap_interval, heap_growth, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
+ * heap_interval, heap_growth, heap_peak, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
  * format is that of the option heap_format. Returns 0, or a negative errno. */
 int vt_heap_start(const char *prefix);
 

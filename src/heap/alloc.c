@@ -8,6 +8,7 @@
 #include "heap/impl.h"
 #include "heap/shelf.h"
 #include "heap/upcalls.h"
+#include "vitrine-control.h"
 
 _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
 
@@ -15,11 +16,19 @@ _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
 static _Atomic(struct block *) deferred;
 static void free_deferred(void);
 
+static VT_COLD void do_as_asked(void) {
+    if (vt__tls.is_busy || vt__lock_has_all)
+        return; /* in a handler, or while we fork: locks are held */
+    if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
+        vt__life_dump_wanted();
+    if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
+}
+
 void vt__poll(void) {
     if (vt_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL)) free_deferred();
-    if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)) &&
-        atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
-        vt__life_dump_wanted();
+    bool is_asked = atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed) ||
+                    __atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0;
+    if (vt_unlikely(is_asked)) do_as_asked();
     if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
     atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
     vt__life_purge_wanted();

@@ -224,6 +224,13 @@ bool vt__heap_purge_step(void) {
 
 size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
 
+size_t vt__heap_release_shared(void) {
+    if (vt_racy_read(vt__map.n_slices) == 0 || !vt__enter()) return 0;
+    size_t n_bytes = vt__purge_all();
+    vt__leave();
+    return n_bytes;
+}
+
 size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (!vt__enter()) return 0;

@@ -20,14 +20,12 @@
 #include "os/os.h"
 #include "probe/exact.h"
 
-#define PATH_BYTES 1024
-
 static struct {
     _Atomic bool is_on;
     _Atomic uint32_t n_dumps;
     _Atomic int pid; /* of who began */
     bool is_child;
-    char prefix[PATH_BYTES];
+    char prefix[VT_PATH_BYTES];
 } dumps;
 
 static enum vt_heap_format format_of_options(void) {
@@ -60,11 +58,11 @@ static int next_name(char *path) {
         .prefix = dumps.prefix,
         .pid = pid,
         .number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1};
-    return vt__dump_name(path, PATH_BYTES, &name);
+    return vt__dump_name(path, VT_PATH_BYTES, &name);
 }
 
 int vt__life_heap_start(const char *prefix) {
-    struct vt_text t = {dumps.prefix, PATH_BYTES - 1, 0, false, NULL, NULL};
+    struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     vt__text_put(&t, prefix);
     dumps.prefix[t.len] = '\0';
@@ -72,15 +70,16 @@ int vt__life_heap_start(const char *prefix) {
     atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
     dumps.is_child = false;
-    vt__sample_set_triggers(vt_opt(heap_interval), vt_opt(heap_growth));
-    vt__life_watch_exit_for_heap();
+    struct vt_triggers triggers = {vt_opt(heap_interval), vt_opt(heap_growth),
+                                   (unsigned)vt_opt(heap_peak)};
+    vt__sample_set_triggers(&triggers);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
 }
 
 void vt__life_heap_stop(void) {
     atomic_store_explicit(&dumps.is_on, false, memory_order_relaxed);
-    vt__sample_set_triggers(0, 0);
+    vt__sample_set_triggers(&(struct vt_triggers){0});
 }
 
 bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
@@ -100,17 +99,26 @@ static bool is_path(const char *s) {
     return *s == '/';
 }
 
-int vt__life_heap_dump(const char *path) {
-    char name[PATH_BYTES];
+int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]) {
     struct vt_heap_rows rows;
     if (path == NULL || !is_path(path)) {
         if (!vt__life_heap_is_on()) return -ENOENT;
         int err = next_name(name);
         if (err != 0) return err;
-        path = name;
+    } else {
+        struct vt_text t = {name, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
+        vt__text_put(&t, path);
+        name[t.len] = '\0';
+        if (t.is_cut) return -ENAMETOOLONG;
     }
     struct vt_heap_source source = vt__heap_source(&rows, kind_now());
-    return vt__heap_write_file(path, format_of_options(), &source);
+    if (format == VT_FORMAT_OF_OPTIONS) format = (int)format_of_options();
+    return vt__heap_write_file(name, (enum vt_heap_format)format, &source);
+}
+
+int vt__life_heap_dump(const char *path) {
+    char name[VT_PATH_BYTES];
+    return vt__life_heap_dump_to(path, VT_FORMAT_OF_OPTIONS, name);
 }
 
 void vt__life_dump_wanted(void) {

@@ -43,6 +43,7 @@ static void fork_parent(void) { vt__heap_fork_done(/* is_child */ false); }
 static void fork_child(void) {
     vt__heap_fork_done(/* is_child */ true);
     vt__life_purger_forget();
+    vt__life_control_forget();
 }
 
 bool vt__life_watch_threads(void) {

@@ -167,6 +167,8 @@ void vt__probe_exact_freed(const void *p) {
 
 bool vt__exact_is_set(void) { return atomic_load_explicit(&exact.is_on, memory_order_relaxed); }
 
+const _Atomic bool *vt__exact_word(void) { return &exact.is_on; }
+
 int vt__exact_set(bool on) {
     if (on == vt__exact_is_set()) return 0;
     if (!vt__probe_enter()) return -EAGAIN;
