@@ -28,7 +28,8 @@
 #define COMMIT_SLICES 64 /* notes become accessible for so many slices at a time */
 #define FIRST_SLOTS 1024
 #define SLACK_MAX ((1u << 24) - 1)
-#define TELL_BYTES KiB(64) /* a thread tells the others what it allocated in such steps */
+#define ALLOCATIONS_PER_POLL 64 /* of the modules, which takes as long as counting one allocation */
+#define TELL_BYTES KiB(64)      /* a thread tells the others what it allocated in such steps */
 
 /* id of the stack, bytes given above those asked for, and the epoch in which it was written; all 0: none. */
 struct note {
@@ -40,6 +41,7 @@ struct table {
     struct table *next;
     _Atomic(struct vt_exact_row *) rows; /* open addressing by stack; stack 0: empty */
     uint32_t n_slots, n;
+    uint32_t n_allocated;
     int64_t untold_alloc, untold_live;
     struct vt_frames frames; /* too large for the stack of whoever mallocs */
 };
@@ -183,7 +185,9 @@ void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
     if (!vt__heap_block(p, &b)) return;
     struct note *note = note_of(b.slice, b.number);
     if (note == NULL) return;
-    struct table *t = take_table();
+    struct table *t = table_of_thread();
+    vt__stack_poll_modules(/* always */ t == NULL || ++t->n_allocated % ALLOCATIONS_PER_POLL == 0);
+    t = take_table();
     *note = remember(t, &b, n_bytes);
     give_table(t);
 }

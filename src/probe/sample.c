@@ -170,6 +170,7 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
     uint64_t period = vt__sample_period() << shift;
     if (period == 0) return; /* switched off since it was drawn */
+    vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
     vt__stack_here(&samples.frames);
     uint32_t stack = vt__depot_put(&samples.frames);
