@@ -13,7 +13,7 @@
 
 VT_HIDDEN_BEGIN
 
-/* Mean bytes between samples; 0: none. Threads notice at their next refill. */
+/* Mean bytes between samples; 0: none. The calling thread notices at once, others at their next refill. */
 void vt__sample_set_period(uint64_t n_bytes);
 uint64_t vt__sample_period(void);
 uint64_t vt__sample_since_ns(void); /* wall clock of the first call above */
