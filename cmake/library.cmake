@@ -22,7 +22,7 @@ set(VT_SOURCES
     src/heap/shelf.c src/heap/medium.c src/heap/draw.c
     src/heap/thread.c src/heap/large.c src/heap/alloc.c src/heap/check.c src/heap/stats.c
     src/probe/table.c src/probe/chance.c src/probe/sample.c src/probe/sample_sites.c src/probe/growth.c src/probe/labels.c
-    src/probe/exact.c
+    src/probe/exact.c src/probe/maps.c
     src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c
@@ -48,7 +48,8 @@ function(vt_flags target)
 endfunction()
 
 function(vt_shared target output)
-    add_library(${target} SHARED ${VT_SHARED_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S)
+    add_library(${target} SHARED ${VT_SHARED_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S
+        src/dialect/mmap.c)
     vt_flags(${target} ${ARGN})
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)

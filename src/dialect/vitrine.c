@@ -58,6 +58,11 @@ VT_EXPORT int vt_heap_profile_fd(int fd, enum vt_heap_format format) {
     return err != 0 ? err : vt__life_heap_write_fd(fd, format);
 }
 
+VT_EXPORT int vt_heap_profile_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_heap_write_kind_fd(fd, format, kind);
+}
+
 VT_EXPORT void vt_heap_set_rate(size_t mean_bytes) {
     if (vt__life_start() == 0) vt__sample_set_period(mean_bytes);
 }

@@ -35,7 +35,7 @@ enum {
 };
 enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STRING = 2, LABEL_NUMBER = 3 };
+enum { LABEL_KEY = 1, LABEL_STRING = 2, LABEL_NUMBER = 3, LABEL_UNIT = 4 };
 enum {
     MAPPING_ID = 1,
     MAPPING_START = 2,
@@ -58,6 +58,8 @@ enum fixed_string {
     S_THREAD,
     S_THREAD_ID,
     S_KIND,
+    S_LIFETIME,
+    S_MILLISECONDS,
     N_FIXED
 };
 static const char *const fixed_strings[N_FIXED] = {
@@ -72,6 +74,8 @@ static const char *const fixed_strings[N_FIXED] = {
     [S_THREAD] = "thread",
     [S_THREAD_ID] = "thread_id",
     [S_KIND] = NULL, /* one of the following */
+    [S_LIFETIME] = "lifetime",
+    [S_MILLISECONDS] = "milliseconds",
 };
 static const char *const kind_comments[] = {
     [VT_HEAP_SAMPLED] = "vitrine heap profile: sampled",
@@ -79,6 +83,7 @@ static const char *const kind_comments[] = {
     [VT_HEAP_GROWTH] = "vitrine heap profile: growth",
     [VT_HEAP_PEAK] = "vitrine heap profile: peak",
     [VT_HEAP_MMAP] = "vitrine heap profile: mmap",
+    [VT_HEAP_LIFETIMES] = "vitrine heap profile: lifetimes",
 };
 
 #define ADDRESS_BITS 16
@@ -299,6 +304,17 @@ static void put_label(struct vt_text *t, uint64_t key, unsigned value_field, uin
     put_number(t, value_field, value);
 }
 
+static size_t lifetime_bytes(uint64_t ms) {
+    return label_bytes(S_LIFETIME, ms) + number_bytes(S_MILLISECONDS);
+}
+
+static void put_lifetime(struct vt_text *t, uint64_t ms) {
+    put_head(t, SAMPLE_LABEL, lifetime_bytes(ms));
+    put_number(t, LABEL_KEY, S_LIFETIME);
+    put_number(t, LABEL_NUMBER, ms);
+    put_number(t, LABEL_UNIT, S_MILLISECONDS);
+}
+
 static int write_sample(struct encoder *e, const struct vt_heap_row *row) {
     size_t n_pcs = vt_max(row->n_pcs, 1);
     int err = reserve_numbers(e, n_pcs + 2 * ((size_t)row->n_labels + 1));
@@ -322,12 +338,14 @@ static int write_sample(struct encoder *e, const struct vt_heap_row *row) {
     size_t n_bytes = part_bytes(packed_bytes(e->numbers, n_pcs)) +
                      part_bytes(packed_bytes(values, vt_countof(values)));
     if (row->thread != 0) n_bytes += part_bytes(label_bytes(S_THREAD_ID, row->thread));
+    if (row->lifetime_ms != 0) n_bytes += part_bytes(lifetime_bytes(row->lifetime_ms));
     for (size_t i = 0; i < n_labels; i++)
         n_bytes += part_bytes(label_bytes(label[2 * i], label[2 * i + 1]));
     put_head(e->t, PROFILE_SAMPLE, n_bytes);
     put_packed(e->t, SAMPLE_LOCATIONS, e->numbers, n_pcs);
     put_packed(e->t, SAMPLE_VALUES, values, vt_countof(values));
     if (row->thread != 0) put_label(e->t, S_THREAD_ID, LABEL_NUMBER, row->thread);
+    if (row->lifetime_ms != 0) put_lifetime(e->t, row->lifetime_ms);
     for (size_t i = 0; i < n_labels; i++)
         put_label(e->t, label[2 * i], LABEL_STRING, label[2 * i + 1]);
     return 0;

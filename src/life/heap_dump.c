@@ -19,6 +19,7 @@
 #include "life/life.h"
 #include "os/os.h"
 #include "probe/exact.h"
+#include "probe/maps.h"
 
 static struct {
     _Atomic bool is_on;
@@ -28,22 +29,46 @@ static struct {
     char prefix[VT_PATH_BYTES];
 } dumps;
 
+/* An option that takes one of some words; a NULL among them is one it does not take. */
+struct choice {
+    enum vt_option option;
+    const char *what, *takes; /* for the warning */
+    const char *words[6];
+};
+
+/* The number of the word; `dflt` if there is none or, after a warning, another one. */
+static unsigned chosen(const struct choice *c, unsigned dflt) {
+    const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
+    if (wanted == NULL) return dflt;
+    for (unsigned i = 0; i < vt_countof(c->words); i++)
+        if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
+    vt__warn(c->what, wanted, c->takes);
+    vt__option_values[c->option] = 0; /* said once */
+    return dflt;
+}
+
 static enum vt_heap_format format_of_options(void) {
-    static const struct {
-        const char *name;
-        enum vt_heap_format format;
-    } rows[] = {{"proto", VT_PROFILE_PROTO},
-                {"gperftools", VT_GPERFTOOLS_HEAP},
-                {"jemalloc", VT_JEMALLOC_HEAP},
-                {"collapsed", VT_COLLAPSED}};
-    const char *wanted = vt_opt_text(heap_format);
-    if (wanted == NULL) return VT_PROFILE_PROTO;
-    for (size_t i = 0; i < vt_countof(rows); i++)
-        if (vt__str_equal(wanted, rows[i].name)) return rows[i].format;
-    vt__warn("unknown format", wanted,
-             " in option heap_format: it takes proto, gperftools, jemalloc or collapsed");
-    vt_opt(heap_format) = 0; /* said once */
-    return VT_PROFILE_PROTO;
+    static const struct choice formats = {
+        VT_OPT_heap_format,
+        "unknown format",
+        " in option heap_format: it takes proto, gperftools, jemalloc or collapsed",
+        {[VT_PROFILE_PROTO] = "proto",
+         [VT_GPERFTOOLS_HEAP] = "gperftools",
+         [VT_JEMALLOC_HEAP] = "jemalloc",
+         [VT_COLLAPSED] = "collapsed"}};
+    return (enum vt_heap_format)chosen(&formats, VT_PROFILE_PROTO);
+}
+
+static enum vt_heap_kind kind_of_options(void) {
+    static const struct choice kinds = {
+        VT_OPT_heap_kind,
+        "unknown kind",
+        " in option heap_kind: it takes growth, peak, mmap or lifetimes",
+        {[VT_HEAP_GROWTH] = "growth",
+         [VT_HEAP_PEAK] = "peak",
+         [VT_HEAP_MMAP] = "mmap",
+         [VT_HEAP_LIFETIMES] = "lifetimes"}};
+    return (enum vt_heap_kind)chosen(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED);
 }
 
 static int next_name(char *path) {
@@ -84,14 +109,15 @@ void vt__life_heap_stop(void) {
 
 bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
 
-static enum vt_heap_kind kind_now(void) {
-    return vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED;
+int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
+    struct vt_heap_rows rows;
+    if ((unsigned)kind > VT_HEAP_LIFETIMES) return -EINVAL;
+    struct vt_heap_source source = vt__heap_source(&rows, kind);
+    return vt__heap_write_fd(fd, format, &source);
 }
 
 int vt__life_heap_write_fd(int fd, enum vt_heap_format format) {
-    struct vt_heap_rows rows;
-    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
-    return vt__heap_write_fd(fd, format, &source);
+    return vt__life_heap_write_kind_fd(fd, format, kind_of_options());
 }
 
 static bool is_path(const char *s) {
@@ -111,7 +137,7 @@ int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]
         name[t.len] = '\0';
         if (t.is_cut) return -ENAMETOOLONG;
     }
-    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
+    struct vt_heap_source source = vt__heap_source(&rows, kind_of_options());
     if (format == VT_FORMAT_OF_OPTIONS) format = (int)format_of_options();
     return vt__heap_write_file(name, (enum vt_heap_format)format, &source);
 }
@@ -140,6 +166,7 @@ static void on_signal(int number) {
 void vt__life_heap_begin(void) {
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
+    if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
     const char *prefix = vt_opt_text(heap_profile);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     if (prefix == NULL || vt__life_heap_start(prefix) != 0 || vt_opt(heap_signal) == 0) return;

@@ -22,7 +22,8 @@ void vt__life_heap_end(void);   /* at exit */
 int vt__life_heap_start(const char *prefix); /* from now on, files of this name; 0 or -errno */
 void vt__life_heap_stop(void);
 bool vt__life_heap_is_on(void);
-int vt__life_heap_write_fd(int fd, enum vt_heap_format format);
+int vt__life_heap_write_fd(int fd, enum vt_heap_format format); /* of the option's kind */
+int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind);
 int vt__life_heap_dump(const char *path); /* NULL: the next of the prefix's; 0 or -errno */
 #define VT_PATH_BYTES 1024
 #define VT_FORMAT_OF_OPTIONS (-1)

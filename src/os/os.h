@@ -29,6 +29,14 @@ void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or 
 void vt__os_name(void *at, size_t n_bytes,
                  const char *name); /* shown in /proc/PID/maps where supported */
 
+/* What the program itself asked for by these names: passed on as it is. 0 or -errno, the address through *out. */
+int vt__os_program_mmap(void *at, size_t n_bytes, int prot, int flags, int fd, long offset,
+                        void **out);
+int vt__os_program_munmap(void *at, size_t n_bytes);
+int vt__os_program_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to,
+                          void **out);
+void *vt__os_program_break(void);
+
 bool vt__os_is_readable(
     const void *at); /* 8 bytes, aligned: asks the kernel, no fault; async-signal-safe */
 

@@ -15,7 +15,7 @@
 
 VT_HIDDEN_BEGIN
 
-/* Mean bytes between samples; 0: none. Threads notice at their next refill. */
+/* Mean bytes between samples; 0: none. The calling thread notices at once, others at their next refill. */
 void vt__sample_set_period(uint64_t n_bytes);
 uint64_t vt__sample_period(void);
 const _Atomic uint64_t *vt__sample_period_word(void); /* where it is, for other processes */

@@ -185,6 +185,7 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
     uint64_t period = vt__sample_period() << shift;
     if (period == 0) return; /* switched off since it was drawn */
+    vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
     uint32_t stack = vt__stack_id_here(&frames);
     samples.totals.n_samples++;
