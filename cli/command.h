@@ -31,6 +31,9 @@ struct settings {
     uint32_t n_max;
     /* where it goes */
     const char *output, *to, *title;
+    /* of a running program */
+    const char *format;
+    uint32_t timeout_s;
     /* what is no option */
     const char **files;
     uint32_t n_files;
@@ -49,19 +52,20 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[];
+    options_convert[], options_flame[], options_control[], options_ps[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
     const char *example;
     const struct option_row *groups[6]; /* ended by NULL */
     uint32_t min_files;
-    const char *missing; /* what to say when there are fewer */
+    const char *missing;          /* what to say when there are fewer */
+    void (*more_help)(FILE *out); /* behind the options; may be NULL */
     int (*run)(struct settings *s);
 };
 
 extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
-    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list;
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_ps, cmd_ctl;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
 
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */

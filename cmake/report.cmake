@@ -17,7 +17,8 @@ set(VT_REPORT_SOURCES
     report/names.c report/module.c report/symbols.c
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
-    report/write_proto.c report/write_symbolized.c)
+    report/write_proto.c report/write_symbolized.c
+    report/elf_symbol.c report/control.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js)
@@ -58,7 +59,7 @@ if(VT_TESTS)
 endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
-    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c)
+    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c cli/cmd_ps.c cli/cmd_ctl.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # vt_cli(target library folder [flags ...]): the command in a folder of the build tree, with its old names beside it.
