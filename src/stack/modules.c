@@ -1,8 +1,8 @@
 /* modules.c - which module an address is in, and where its unwinding tables are.
  *
- * glibc from 2.35 on answers by itself, without a lock (_dl_find_object). For every other libc there is a table: the program
- * itself and the kernel's vdso, which the kernel told us of, are in it from the first look-up; libraries come in when
- * vt__modules_refresh() asks libc, which takes libc's lock and so must not happen inside malloc or a handler.
+ * There is a table: the program itself and the kernel's vdso, which the kernel told us of, are in it from the first look-up.
+ * For libraries glibc from 2.35 on answers by itself, without a lock (_dl_find_object); those of every other libc come in
+ * when vt__modules_refresh() asks it, which takes libc's lock and so must not happen inside malloc or a handler.
  *
  * Climate: signal, but for vt__modules_refresh().   Owns: the table.   Locks: none; readers copy a row and look whether the
  * table changed meanwhile, writers that meet another one leave.
@@ -128,13 +128,11 @@ static bool find_in_table(uintptr_t pc, struct vt_module *out) {
 
 bool vt__module_of(uintptr_t pc, struct vt_module *out) {
     struct found f;
-    if (find_object == NULL) return find_in_table(pc, out);
-    if (find_object((void *)pc, &f) != 0) return false;
+    /* the program first: of a static one glibc tells the segment with the code only, while the tables are in another, and
+     * crashes before it has finished its own start, in which it calls malloc */
+    if (find_in_table(pc, out)) return true;
+    if (find_object == NULL || find_object((void *)pc, &f) != 0) return false;
     *out = (struct vt_module){(uintptr_t)f.map_start, (uintptr_t)f.map_end, f.eh_frame};
-    struct vt_module whole;
-    /* of a static program it tells the segment with the code only, and the tables are in another */
-    if ((uintptr_t)f.eh_frame - out->start >= out->end - out->start && find_in_table(pc, &whole))
-        *out = whole;
     return true;
 }
 
