@@ -48,6 +48,18 @@ for program in static static_pie; do
     end
 done
 
+# in a container the program knows itself by another number
+if unshare --pid --fork true 2>/dev/null; then
+    run read unshare --pid --fork env LD_PRELOAD="$VT_SO" "$TMP/subject"
+    [ "$pid" = 1 ] || fail "expected number 1 in a namespace of its own, saw $pid"
+    pid=$(children_of "$job")
+    mode=read
+    check_all "in a pid namespace"
+    end
+else
+    say "not tried: a pid namespace of its own (unshare is not allowed)"
+fi
+
 # the names of files are those of who asks, not of the folder the program runs in
 run read
 mkdir "$TMP/here"

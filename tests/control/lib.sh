@@ -19,7 +19,7 @@ run() {
     exec 5>"$TMP/in" 6<"$TMP/out"
     read -r line <&6
     case $line in ready\ *) pid=${line#ready } ;; *) fail "$mode: expected 'ready', saw '$line'" ;; esac
-    own "$pid"
+    [ "$pid" = 1 ] || own "$pid"
 }
 
 # end: the program ends when told to, and found nothing wrong
