@@ -19,19 +19,14 @@ static const struct row {
     enum vt_control_command command;
     const char *name;
     enum takes takes;
+    const char *word; /* for it */
     const char *help;
 } rows[] = {
-#define ROW(number, name, takes, help) {VT_CONTROL_##name, #name, takes, help},
+#define ROW(number, name, takes, word, help) {VT_CONTROL_##name, #name, takes, word, help},
     VT_CONTROL_COMMANDS(ROW)
 #undef ROW
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
-
-static const char *const takes_words[] = {[NOTHING] = "",
-                                          [PATH] = " PREFIX",
-                                          [ANY_PATH] = " [PATH]",
-                                          [BYTES] = " BYTES",
-                                          [SWITCH] = " on|off"};
 
 /* ---- arguments */
 
@@ -153,7 +148,7 @@ static int ctl_run(struct settings *s) {
     }
     bool is_wanted = row->takes != NOTHING && row->takes != ANY_PATH;
     if ((is_wanted && word == NULL) || (row->takes == NOTHING && word != NULL) || s->n_files > 3) {
-        say_error("usage: vitrine ctl PID %s%s", row->name, takes_words[row->takes]);
+        say_error("usage: vitrine ctl PID %s%s%s", row->name, *row->word ? " " : "", row->word);
         return EXIT_USAGE;
     }
     struct control_question q = {.command = row->command};
@@ -165,7 +160,7 @@ static void ctl_more_help(FILE *out) {
     (void)fputs("\ncommands:\n", out);
     for (unsigned i = 0; i < N_ROWS; i++) {
         char left[64];
-        (void)snprintf(left, sizeof left, "%s%s", rows[i].name, takes_words[rows[i].takes]);
+        (void)snprintf(left, sizeof left, "%s %s", rows[i].name, rows[i].word);
         (void)fprintf(out, "  %-16s %s\n", left, rows[i].help);
     }
 }

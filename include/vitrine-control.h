@@ -18,22 +18,23 @@ extern "C" {
 #define VT_CONTROL_VERSION 1 /* another one: the layout differs, and nothing may be written */
 #define VT_CONTROL_TEXT_BYTES 1024
 
-/* What can be asked for, a row each: its number, its name, what comes with it, and help. Numbers stay for good; a program
- * whose library is older answers -ENOSYS to those it does not know.
+/* What can be asked for, a row each: its number, its name, what comes with it and the word for that, and help. Numbers stay for
+ * good; a program whose library is older answers -ENOSYS to those it does not know.
  *
  *   NOTHING   PATH: text, a file's name   ANY_PATH: text, or none   BYTES: number   SWITCH: number, 0 or 1
  */
 #define VT_CONTROL_COMMANDS(ROW)                                                                   \
-    ROW(1, dump, ANY_PATH, "write a heap profile to PATH, or to the next of the prefix's names")   \
-    ROW(2, rate, BYTES, "sample one allocation for every so many bytes; 0 is off")                 \
-    ROW(3, exact, SWITCH, "remember every allocation from now on, or samples again")               \
-    ROW(4, stats, NOTHING, "print statistics")                                                     \
-    ROW(5, purge, NOTHING, "give all free memory back to the system")                              \
-    ROW(6, start, PATH, "write heap profiles to PREFIX.NNNN.heap, as the options say")             \
-    ROW(7, stop, NOTHING, "write no more of them")
+    ROW(1, dump, ANY_PATH, "[PATH]",                                                               \
+        "write a heap profile to PATH, or to the next of the prefix's names")                      \
+    ROW(2, rate, BYTES, "BYTES", "sample one allocation for every so many bytes; 0 is off")        \
+    ROW(3, exact, SWITCH, "on|off", "remember every allocation from now on, or samples again")     \
+    ROW(4, stats, NOTHING, "", "print statistics")                                                 \
+    ROW(5, purge, NOTHING, "", "give all free memory back to the system")                          \
+    ROW(6, start, PATH, "PREFIX", "write heap profiles to PREFIX.NNNN.heap, as the options say")   \
+    ROW(7, stop, NOTHING, "", "write no more of them")
 
 enum vt_control_command {
-#define VT_CONTROL_ROW(number, name, takes, help) VT_CONTROL_##name = (number),
+#define VT_CONTROL_ROW(number, name, takes, word, help) VT_CONTROL_##name = (number),
     VT_CONTROL_COMMANDS(VT_CONTROL_ROW)
 #undef VT_CONTROL_ROW
 };

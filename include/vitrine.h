@@ -68,6 +68,8 @@ int vt_stats_get(struct vt_stats *stats);
 
 /* ---- heap profiles ----
  *
+ * Another process of the same user may ask for most of what follows, too: vitrine-control.h, vitrine ctl.
+ *
  * The heap is always sampled: one allocation for every 512 KiB on average is remembered with its stack until it is freed.
  * Change the rate with VITRINE=sample=BYTES or vt_heap_set_rate; 0 is off. What a profile says are estimates, unbiased. */
 

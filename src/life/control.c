@@ -112,7 +112,7 @@ static int do_stop(const struct vt_control_request *r) {
 }
 
 static int (*const commands[])(const struct vt_control_request *r) = {
-#define ROW(number, name, takes, help) [number] = do_##name,
+#define ROW(number, name, takes, word, help) [number] = do_##name,
     VT_CONTROL_COMMANDS(ROW)
 #undef ROW
 };
