@@ -13,6 +13,11 @@ TRIVIAL_KIB = 512        # above glibc
 THREADS_KIB = 4096       # above glibc, 100 idle threads
 KEPT = 1.20              # RSS within 1 s, of what is kept when the first nine tenths are freed
 FRAG = 1.00              # of the leanest peer, nine in ten freed at random
+PROFILED = "vitrine"     # what profilers.py calls the first library of ours
+SAMPLING = 1.005         # CPU with samples of without, geometric mean
+RECURRING = 1 / 5        # of heaptrack's overhead, the same stack each time
+RANDOM = 1 / 3           # the same, random call trees
+GPERFTOOLS = 1 / 25      # of HEAPPROFILE's
 
 
 @dataclass
@@ -31,6 +36,11 @@ def verify(doc, ours):
             above_glibc(doc, ours, "rss-100-threads", THREADS_KIB),
             given_back(doc, ours),
             leanest_after_random_frees(doc, ours),
+            sampling(doc, ours),
+            exact(doc, ours, "exact-recurring", "heaptrack", RECURRING),
+            exact(doc, ours, "exact-random", "heaptrack", RANDOM),
+            exact(doc, ours, "exact-recurring", "tcmalloc", GPERFTOOLS),
+            exact(doc, ours, "exact-random", "tcmalloc", GPERFTOOLS),
             sound(doc, ours)]
 
 
@@ -113,6 +123,27 @@ def leanest_after_random_frees(doc, ours):
         lines.append(f"{key.removesuffix('_kib')}: {mine / 1024:.0f} MiB,"
                      f" {best} {peers[best] / 1024:.0f}")
     return Verdict(target, met if lines else None, lines)
+
+
+def sampling(doc, ours):
+    target = f"sampled profile: CPU at most {SAMPLING:.3f} of sampling off, geometric mean"
+    means = doc.get("profile", {}).get("geomean", {})
+    if not means.get(PROFILED):
+        return Verdict(target, None, [])
+    others = ", ".join(f"{name} {value:.3f}" for name, value in means.items()
+                       if name != PROFILED and value)
+    return Verdict(target, means[PROFILED] <= SAMPLING, [f"{means[PROFILED]:.3f}; {others}"])
+
+
+def exact(doc, ours, name, peer, limit):
+    target = f"{name}: overhead at most {limit:.2f} of {peer}'s"
+    row = next((r for r in doc.get("profile", {}).get("rows", []) if r["name"] == name), None)
+    seen = row["overhead_ns"] if row else {}
+    if not {PROFILED, peer} <= set(seen) or seen[peer] <= 0:
+        return Verdict(target, None, [])
+    return Verdict(target, seen[PROFILED] <= limit * seen[peer],
+                   [f"{seen[PROFILED] / seen[peer]:.3f}: {seen[PROFILED]:.0f} ns,"
+                    f" {peer} {seen[peer]:.0f}"])
 
 
 def sound(doc, ours):
