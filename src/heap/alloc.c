@@ -91,7 +91,8 @@ static void *finish(struct heap *h, void *p) {
 }
 
 static bool is_exact(void) {
-    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+    /* acquire: what the probes made ready for it; pairs with the release in vt__heap_set_exact */
+    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_acquire));
 }
 
 /* In exact mode every block is told to the probes. */

@@ -73,7 +73,7 @@ static void point_fast_paths(struct heap *h, bool is_exact) {
 void vt__heap_set_exact(bool on) {
     if (!vt__enter()) return;
     vt_lock(&vt__heaps_lock);
-    atomic_store_explicit(&vt__exact_is_on, on, memory_order_relaxed);
+    atomic_store_explicit(&vt__exact_is_on, on, memory_order_release); /* see is_exact */
     for (struct heap *h = heaps.all; h != NULL; h = h->next)
         if (h->tls != NULL) point_fast_paths(h, on);
     vt_unlock(&vt__heaps_lock);

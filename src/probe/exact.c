@@ -47,7 +47,8 @@ struct table {
 
 static struct {
     _Atomic bool is_on;
-    uint8_t epoch; /* of the notes: those of an earlier time mean nothing */
+    _Atomic uint8_t
+        epoch; /* of the notes: those of an earlier time mean nothing. Relaxed: on, off and on again in one malloc is as it falls */
     struct note *notes;
     size_t n_slices;
     _Atomic uint8_t *is_committed; /* by COMMIT_SLICES */
@@ -57,6 +58,8 @@ static struct {
 } exact;
 
 /* ---- notes ---- */
+
+static uint8_t epoch_now(void) { return atomic_load_explicit(&exact.epoch, memory_order_relaxed); }
 
 static int open_notes(void) {
     void *at = NULL;
@@ -157,7 +160,7 @@ static struct note remember(struct table *t, const struct vt_heap_block *b, size
     r->alloc_bytes += b->n_bytes;
     r->alloc_requested_bytes += b->n_bytes - slack;
     tell(t, (int64_t)b->n_bytes, (int64_t)b->n_bytes);
-    return (struct note){stack, slack << 8 | exact.epoch};
+    return (struct note){stack, slack << 8 | epoch_now()};
 }
 
 void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
@@ -175,7 +178,7 @@ void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
 /* The note of p, if it is one of now; NULL: it is from before, or p is no block. */
 static struct note *known_note(const void *p, struct vt_heap_block *b) {
     struct note *note = vt__heap_block(p, b) ? note_of(b->slice, b->number) : NULL;
-    if (note == NULL || note->stack == 0 || (note->slack_and_epoch & 0xff) != exact.epoch)
+    if (note == NULL || note->stack == 0 || (note->slack_and_epoch & 0xff) != epoch_now())
         return NULL;
     return note;
 }
@@ -188,7 +191,7 @@ void vt__probe_exact_requested(const void *p, size_t n_bytes) {
     struct vt_exact_row *r = row_of(t, note->stack);
     uint32_t slack = slack_of(&b, n_bytes);
     if (r != NULL) r->alloc_requested_bytes -= slack - (note->slack_and_epoch >> 8);
-    note->slack_and_epoch = slack << 8 | exact.epoch;
+    note->slack_and_epoch = slack << 8 | epoch_now();
     give_table(t);
 }
 
@@ -234,14 +237,16 @@ int vt__exact_set(bool on) {
     if (on == vt__exact_is_set()) return 0;
     if (!vt__probe_enter()) return -EAGAIN;
     int err = on ? open_notes() : 0;
-    if (err == 0 && on && ++exact.epoch == 0) exact.epoch = 1;
+    if (err == 0 && on)
+        atomic_store_explicit(&exact.epoch, (uint8_t)(epoch_now() % 255 + 1), memory_order_relaxed);
     if (err == 0) atomic_store_explicit(&exact.is_on, on, memory_order_relaxed);
     vt__probe_leave();
     if (err == 0) vt__heap_set_exact(on);
     return err;
 }
 
-static void add_row(struct vt_exact_row *sum, const struct vt_exact_row *r) {
+/* Approximate while threads allocate: a row may be read between two of its fields. */
+VT_READS_RACILY static void add_row(struct vt_exact_row *sum, const struct vt_exact_row *r) {
     sum->n_alloc += r->n_alloc;
     sum->alloc_bytes += r->alloc_bytes;
     sum->alloc_requested_bytes += r->alloc_requested_bytes;
