@@ -255,7 +255,6 @@ VT_READS_RACILY static void add_row(struct vt_exact_row *sum, const struct vt_ex
     sum->freed_requested_bytes += r->freed_requested_bytes;
 }
 
-/* Approximate while threads allocate: a row may be read between two of its fields. */
 VT_READS_RACILY static void add_table(struct vt_exact_row *sum, const struct table *t) {
     const struct vt_exact_row *rows =
         atomic_load_explicit(&t->block[sum->stack / BLOCK_ROWS], memory_order_acquire);
