@@ -31,9 +31,13 @@ struct settings {
     uint32_t n_max;
     /* where it goes */
     const char *output, *to, *title;
+    /* what `run` records */
+    bool heap, exact;
+    const char *rate, *every;
     /* what is no option */
     const char **files;
     uint32_t n_files;
+    bool help; /* is all that is wanted */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
@@ -57,16 +61,21 @@ struct command {
     const struct option_row *groups[6]; /* ended by NULL */
     uint32_t min_files;
     const char *missing; /* what to say when there are fewer */
+    bool
+        has_arguments; /* the first word that is no option ends the options: a program's own follow */
     int (*run)(struct settings *s);
 };
 
 extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
-    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list;
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_run;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
 
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
 int options_read(const struct command *c, int argc, char **argv, struct settings *s);
 void command_help(const struct command *c, FILE *out);
+/* How many letters must change to turn the n at `word` into `name`; below NO_SLIP it may be what was meant. */
+#define NO_SLIP 3
+unsigned name_distance(const char *word, size_t n, const char *name);
 
 /* ---- shared by commands */
 

@@ -74,8 +74,7 @@ static const struct option_row *find_letter(const struct command *c, char letter
     return NULL;
 }
 
-/* How many letters must change: small for a slip of the finger. */
-static unsigned distance(const char *a, size_t n, const char *b) {
+unsigned name_distance(const char *a, size_t n, const char *b) {
     unsigned row[64];
     size_t m = strlen(b);
     if (m >= 63 || n >= 63) return 99;
@@ -95,12 +94,12 @@ static unsigned distance(const char *a, size_t n, const char *b) {
 
 static void say_unknown(const struct command *c, const char *name, size_t n) {
     const struct option_row *near = NULL;
-    unsigned nearest = 3;
+    unsigned nearest = NO_SLIP;
     for (unsigned g = 0; c->groups[g]; g++)
         for (const struct option_row *o = c->groups[g]; o->name; o++)
-            if (distance(name, n, o->name) < nearest) {
+            if (name_distance(name, n, o->name) < nearest) {
                 near = o;
-                nearest = distance(name, n, o->name);
+                nearest = name_distance(name, n, o->name);
             }
     if (near)
         say_error("unknown option '--%.*s'; did you mean '--%s'?", (int)n, name, near->name);
@@ -182,8 +181,12 @@ int options_read(const struct command *c, int argc, char **argv, struct settings
     for (int i = 0; i < argc; i++) {
         if (only_files || argv[i][0] != '-' || argv[i][1] == '\0') {
             s->files[s->n_files++] = argv[i]; /* "-" is standard input */
+            only_files = only_files || c->has_arguments;
         } else if (strcmp(argv[i], "--") == 0) {
             only_files = true;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            s->help = true;
+            return EXIT_FINE;
         } else if (!read_option(c, argc, argv, &i, s)) {
             return EXIT_USAGE;
         }

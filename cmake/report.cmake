@@ -58,12 +58,16 @@ if(VT_TESTS)
 endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
-    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c)
+    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c cli/preload.c cli/cmd_run.c cli/run_report.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
+
+# From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.
+file(RELATIVE_PATH VT_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
 
 # vt_cli(target library folder [flags ...]): the command in a folder of the build tree, with its old names beside it.
 function(vt_cli target library folder)
     add_executable(${target} ${VT_CLI_SOURCES})
+    target_compile_definitions(${target} PRIVATE VT_LIB_FROM_BIN="${VT_LIB_FROM_BIN}")
     vt_report_flags(${target} ${ARGN})
     target_link_libraries(${target} PRIVATE ${library})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME vitrine RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})

@@ -1,7 +1,7 @@
-/* view_stacks.c - whole stacks: traces for people, collapsed for other tools.
+/* view_stacks.c - whole stacks: traces for people, collapsed for other tools; and sites, their inner ends.
  *
  * Two stacks of a profile can be one row of names (two call sites in one function, two builds of one
- * program); both views add such rows up.   Climate: cli.
+ * program); all views add such rows up.   Climate: cli.
  */
 #include "report/views.h"
 
@@ -53,11 +53,15 @@ static int by_value(const void *a, const void *b, void *context) {
     return x->n < y->n ? -1 : x->n > y->n;
 }
 
-static struct rows make_rows(const struct view *v) {
+/* Of each stack at most so many frames from the leaf on. */
+static struct rows make_rows(const struct view *v, uint32_t n_frames) {
     struct rows r = {.v = v};
     index_init(&r.index);
-    for (uint32_t i = 0; i < v->n_stacks; i++)
-        if (v->stacks[i].n > 0) add_row(&r, &v->stacks[i]);
+    for (uint32_t i = 0; i < v->n_stacks; i++) {
+        struct view_stack s = v->stacks[i];
+        if (s.n > n_frames) s.n = n_frames;
+        if (s.n > 0) add_row(&r, &s);
+    }
     if (r.n > 1) qsort_r(r.all, r.n, sizeof *r.all, by_value, (void *)v);
     return r;
 }
@@ -70,7 +74,7 @@ static void free_rows(struct rows *r) {
 static const struct table_column columns[] = {{"value", TABLE_VALUE, 12}, {"stack", TABLE_LIST, 0}};
 
 void view_traces(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v);
+    struct rows r = make_rows(v, UINT32_MAX);
     struct table t = view_table(v, how, columns, 2);
     const char **names = NULL;
     uint32_t cap = 0;
@@ -88,13 +92,46 @@ void view_traces(const struct view *v, const struct view_print *how) {
     free_rows(&r);
 }
 
+#define SITE_FRAMES 4
+#define SITE_BYTES 100 /* fewer callers rather than a longer line */
+
+static const struct table_column site_columns[] = {
+    {"value", TABLE_VALUE, 12}, {"value%", TABLE_PERCENT, 8}, {"site", TABLE_TEXT, 0}};
+
+static const char *site_name(const struct view *v, const struct view_stack *s, char *out,
+                             size_t n_bytes) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n && n < n_bytes; i++) {
+        const char *name = view_name(v, v->frames[s->first + i]);
+        if (i > 0 && n + strlen(name) > SITE_BYTES) break;
+        n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", i ? " < " : "", name);
+    }
+    return out;
+}
+
+void view_sites(const struct view *v, const struct view_print *how) {
+    struct rows r = make_rows(v, SITE_FRAMES);
+    struct table t = view_table(v, how, site_columns, 3);
+    char name[512];
+    table_begin(&t);
+    for (uint32_t i = 0; i < r.n && (how->n_max == 0 || i < how->n_max); i++) {
+        const struct view_stack *s = &r.all[i];
+        struct table_cell cells[] = {{.number = s->value},
+                                     {.number = view_percent(v, s->value)},
+                                     {.text = site_name(v, s, name, sizeof name)}};
+        if (s->value != 0) table_row(&t, cells);
+    }
+    table_end(&t);
+    free_rows(&r);
+}
+
 /* ';' ends a frame there, and cannot be escaped. */
 static void put_frame(FILE *out, const char *name) {
     for (; *name; name++) (void)fputc(*name == ';' ? ':' : *name == '\n' ? ' ' : *name, out);
 }
 
 void view_collapsed(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v);
+    struct rows r = make_rows(v, UINT32_MAX);
     for (uint32_t i = 0; i < r.n && (how->n_max == 0 || i < how->n_max); i++) {
         const struct view_stack *s = &r.all[i];
         double value = rint(s->value);

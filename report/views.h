@@ -35,6 +35,8 @@ void view_top(const struct view *v, const struct view_print *how);
 int view_tree(const struct view *v, const struct view_print *how, struct report_error *e);
 /* Each stack with its value, leaf first. */
 void view_traces(const struct view *v, const struct view_print *how);
+/* The places, as far as their innermost frames tell: value, percent, "leaf < its caller < ...". */
+void view_sites(const struct view *v, const struct view_print *how);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
 /* The tables of the profile as they are. */
