@@ -1,5 +1,5 @@
-/* command.h - what a subcommand is: a row of data and a function. Help, and later the man page and
- * completion, are made from the rows.
+/* command.h - what a subcommand is: a row of data and a function. Help, the man page and completion
+ * are made from the rows (cli/rows.c).
  *
  * Exit: 0 fine, 1 found something, 2 usage, 3 could not. Data on stdout, talk on stderr.
  *
@@ -70,6 +70,8 @@ extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collaps
     cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_run;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
 
+const struct command *command_find(const char *name); /* NULL: none */
+
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
 int options_read(const struct command *c, int argc, char **argv, struct settings *s);
 void command_help(const struct command *c, FILE *out);
@@ -102,6 +104,9 @@ int output_close(const struct settings *s, FILE *out);
  * after a message when it is not EXIT_FINE. */
 int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,
                FILE *out);
+
+/* The rows as text; the exit status. */
+int rows_print(int argc, char **argv);
 
 /* argv[0] is pprof, google-pprof or jeprof. */
 int dialect_pprof(const char *name, int argc, char **argv);

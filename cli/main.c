@@ -23,7 +23,7 @@ static void help(FILE *out) {
         out);
 }
 
-static const struct command *find(const char *name) {
+const struct command *command_find(const char *name) {
     for (unsigned i = 0; commands[i]; i++)
         if (strcmp(commands[i]->name, name) == 0) return commands[i];
     return NULL;
@@ -78,13 +78,14 @@ int main(int argc, char **argv) {
         (void)puts("vitrine " VITRINE_VERSION);
         return EXIT_FINE;
     }
+    if (strcmp(argv[1], "rows") == 0) return rows_print(argc - 2, argv + 2);
     if (strcmp(argv[1], "help") == 0) {
-        const struct command *c = find(argv[2]);
+        const struct command *c = command_find(argv[2]);
         if (c == NULL) return say_no_command(argv[2]);
         command_help(c, stdout);
         return EXIT_FINE;
     }
-    const struct command *c = find(argv[1]);
+    const struct command *c = command_find(argv[1]);
     if (c == NULL) return say_no_command(argv[1]);
     return run(c, argc - 2, argv + 2);
 }

@@ -58,7 +58,7 @@ if(VT_TESTS)
 endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
-    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c cli/preload.c cli/cmd_run.c cli/run_report.c)
+    cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.
