@@ -34,6 +34,13 @@ struct settings {
     /* what is no option */
     const char **files;
     uint32_t n_files;
+    /* of profiles that a server sends */
+    uint32_t n_seconds;               /* how long a CPU profile takes; 0: 30 */
+    const char *save_folder;          /* the old names keep what they fetched; NULL: not kept */
+    const char *symbol_query;         /* jeprof's ?retain=...; or NULL */
+    const char *lib_prefix, *add_lib; /* of the old names: where libraries are, and one more */
+    char *saved;                      /* the last one kept, malloc'ed */
+    char *remote_program;             /* what the server runs, malloc'ed */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
@@ -78,6 +85,9 @@ extern const char *said_by; /* "vitrine", or the old name we were called by */
 /* Reads, merges and symbolizes what s->files names, less s->base; programs among the files are taken
  * out. NULL after a message: the caller gives EXIT_COULD_NOT. */
 struct profile *load_profiles(struct settings *s);
+bool load_is_remote(const char *name); /* a URL, and no file of that name */
+/* One profile from a server (report/remote.h), with its names unless s->program is there to give them. */
+struct profile *load_remote(struct settings *s, const char *url, struct report_error *e);
 /* The same, then the view; NULL after a message, *status is the exit. */
 struct view *load_view(struct settings *s, struct profile **p, int *status);
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,

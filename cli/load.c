@@ -58,11 +58,15 @@ static bool take_program(struct settings *s) {
 }
 
 /* Adds the file to *p, which is NULL for the first one. */
-static bool read_into(struct profile **p, const char *path, const struct report_options *o,
-                      double factor) {
+static bool read_into(struct settings *s, struct profile **p, const char *path, double factor) {
+    struct report_options o = {.thread = s->thread};
     struct report_error e;
-    struct profile *more;
-    if (report_read(path, o, &more, &e) != 0) {
+    struct profile *more = NULL;
+    if (load_is_remote(path))
+        more = load_remote(s, path, &e);
+    else
+        (void)report_read(path, &o, &more, &e);
+    if (more == NULL) {
         say_error("%s", e.line);
         return false;
     }
@@ -80,7 +84,6 @@ static bool read_into(struct profile **p, const char *path, const struct report_
 }
 
 struct profile *load_profiles(struct settings *s) {
-    struct report_options o = {.thread = s->thread};
     struct profile *p = NULL;
     if (!take_program(s)) return NULL;
     if (s->program && !report_is_program(s->program)) {
@@ -93,14 +96,17 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     bool is_good = true;
-    for (uint32_t i = 0; is_good && i < s->n_files; i++)
-        is_good = read_into(&p, s->files[i], &o, 1);
-    if (is_good && s->base) is_good = read_into(&p, s->base, &o, -1);
+    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i], 1);
+    if (is_good && s->base) is_good = read_into(s, &p, s->base, -1);
     if (!is_good || p == NULL) {
         profile_free(p);
         return NULL;
     }
-    struct symbols_options so = {.program = s->program, .moves = s->moves};
+    struct symbols_options so = {.program = s->program,
+                                 .moves = s->moves,
+                                 .prefixes = s->lib_prefix,
+                                 .folders = getenv("PPROF_BINARY_PATH"),
+                                 .extra = s->add_lib};
     if (!s->no_symbols) symbols_resolve(p, &so);
     for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
     return p;

@@ -17,7 +17,8 @@ static void help(FILE *out) {
         (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fputs(
         "\n'vitrine COMMAND --help' has its options. Profiles are files of gperftools, jemalloc, pprof,\n"
-        "perf script or collapsed stacks, told by their content; '-' is standard input.\n",
+        "heaptrack, perf script or collapsed stacks, told by their content; '-' is standard input, and\n"
+        "HOST:PORT/pprof/heap asks a running process.\n",
         out);
 }
 
@@ -41,6 +42,8 @@ static int run(const struct command *c, int argc, char **argv) {
     int status = options_read(c, argc, argv, &s);
     if (status == EXIT_FINE) status = c->run(&s);
     free(s.files);
+    free(s.saved);
+    free(s.remote_program);
     return status;
 }
 

@@ -17,6 +17,8 @@ const struct option_row options_data[] = {
     {"path", 0, OPTION_LIST, AT(moves), "OLD=NEW",
      "look for binaries below NEW instead of OLD; may be repeated"},
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
+    {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
+     "how long a CPU profile of HOST:PORT shall take (default: 30)"},
     {0},
 };
 const struct option_row options_filter[] = {

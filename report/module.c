@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "report/memory.h"
@@ -163,6 +165,22 @@ struct module *module_open(const char *path, struct report_error *e) {
     return m;
 }
 
+/* It has no file: a copy of it becomes one, for as long as it takes to open it. */
+struct module *module_open_vdso(void) {
+    const Elf64_Ehdr *image = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    struct report_error ignored;
+    struct module *m = NULL;
+    char path[64];
+    if (image == NULL || image->e_ident[EI_CLASS] != ELFCLASS64) return NULL;
+    size_t n = image->e_shoff + (size_t)image->e_shnum * image->e_shentsize; /* they come last */
+    int fd = memfd_create("vdso", MFD_CLOEXEC);
+    if (fd < 0) return NULL;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (write(fd, image, n) == (ssize_t)n) m = module_open(path, &ignored);
+    (void)close(fd);
+    return m;
+}
+
 void module_close(struct module *m) {
     if (m == NULL) return;
     for (uint32_t i = 0; i < m->n_units; i++) {
@@ -203,6 +221,16 @@ bool module_address(const struct module *m, uint64_t offset, uint64_t *address) 
         const struct segment *s = &m->segments[i];
         if (offset < page_down(s->offset) || offset >= page_up(s->offset + s->n_bytes)) continue;
         *address = s->address + (offset - s->offset);
+        return true;
+    }
+    return false;
+}
+
+bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset) {
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        if (s->address != address || s->n_bytes != n_bytes) continue;
+        *offset = s->offset;
         return true;
     }
     return false;
@@ -439,6 +467,23 @@ static const char *symbol_at(struct module *m, uint64_t address) {
     if (!m->has_symbols) know_symbols(m);
     const struct range *r = range_find(&m->symbols, address);
     return r ? m->names[r->what] : NULL;
+}
+
+static bool has_full_table(Elf *elf) {
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while (elf && (section = elf_nextscn(elf, section)) != NULL)
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB) return true;
+    return false;
+}
+
+bool module_has_names(struct module *m) {
+    Dwarf_Addr bias;
+    if (!m->has_units) know_units(m);
+    if (m->n_units > 0) return true;
+    Dwarf *dwarf = dwfl_module_getdwarf(m->dw, &bias);
+    return has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
+           (dwarf && has_full_table(dwarf_getelf(dwarf)));
 }
 
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,

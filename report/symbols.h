@@ -7,6 +7,10 @@
 struct symbols_options {
     const char *program;      /* where the main program is now; NULL: where the profile says */
     const char *const *moves; /* "old=new" beginnings of paths, ended by NULL; or NULL */
+    const char
+        *prefixes; /* "/sysroot,/other": tried in front of ever shorter ends of paths; or NULL */
+    const char *folders; /* "dir:dir": binaries by name or by build-id; NULL: none */
+    const char *extra;   /* a file whose own addresses are those of no mapping; or NULL */
 };
 
 /* Each location without lines is looked up once. What cannot be found stays without lines; the notes say
