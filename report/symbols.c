@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/module.h"
 #include "report/names.h"
 
 #define MAX_INLINED 65
@@ -180,4 +179,10 @@ void symbols_resolve(struct profile *p, const struct symbols_options *o) {
     }
     resolve_unmapped(&r);
     free(r.demangled);
+}
+
+struct module *symbols_open(struct profile *p, uint32_t mapping, const struct symbols_options *o) {
+    struct resolving r = {.p = p, .options = o, .main_file = find_main_file(p, o->program)};
+    struct profile_mapping map = p->mappings[mapping];
+    return open_mapping(&r, &map);
 }
