@@ -23,7 +23,7 @@ struct settings {
     const char *moves[MAX_MOVES + 1];
     bool no_symbols;
     /* which part of it */
-    const char *focus, *ignore, *show, *hide;
+    const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
     /* how it is shown */
     const char *by;
@@ -56,19 +56,19 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[];
+    options_convert[], options_flame[], options_form[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
     const char *example;
-    const struct option_row *groups[6]; /* ended by NULL */
+    const struct option_row *groups[7]; /* ended by NULL */
     uint32_t min_files;
     const char *missing; /* what to say when there are fewer */
     int (*run)(struct settings *s);
 };
 
 extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
-    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list;
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_disasm, cmd_tags;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
 
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
@@ -88,6 +88,8 @@ struct profile *load_profiles(struct settings *s);
 bool load_is_remote(const char *name); /* a URL, and no file of that name */
 /* One profile from a server (report/remote.h), with its names unless s->program is there to give them. */
 struct profile *load_remote(struct settings *s, const char *url, struct report_error *e);
+/* Where the binaries are. */
+struct symbols_options symbols_from(const struct settings *s);
 /* The same, then the view; NULL after a message, *status is the exit. */
 struct view *load_view(struct settings *s, struct profile **p, int *status);
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,

@@ -83,6 +83,14 @@ static bool read_into(struct settings *s, struct profile **p, const char *path, 
     return status == 0;
 }
 
+struct symbols_options symbols_from(const struct settings *s) {
+    return (struct symbols_options){.program = s->program,
+                                    .moves = s->moves,
+                                    .prefixes = s->lib_prefix,
+                                    .folders = getenv("PPROF_BINARY_PATH"),
+                                    .extra = s->add_lib};
+}
+
 struct profile *load_profiles(struct settings *s) {
     struct profile *p = NULL;
     if (!take_program(s)) return NULL;
@@ -102,11 +110,7 @@ struct profile *load_profiles(struct settings *s) {
         profile_free(p);
         return NULL;
     }
-    struct symbols_options so = {.program = s->program,
-                                 .moves = s->moves,
-                                 .prefixes = s->lib_prefix,
-                                 .folders = getenv("PPROF_BINARY_PATH"),
-                                 .extra = s->add_lib};
+    struct symbols_options so = symbols_from(s);
     if (!s->no_symbols) symbols_resolve(p, &so);
     for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
     return p;
@@ -154,7 +158,10 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .focus = s->focus,
                                .ignore = s->ignore,
                                .show = s->show,
-                               .hide = s->hide};
+                               .hide = s->hide,
+                               .show_from = s->show_from,
+                               .tag_focus = s->tag_focus,
+                               .tag_ignore = s->tag_ignore};
     *status = EXIT_USAGE;
     return by_from(s->by, &o->by) && type_from(s, p, &o->type);
 }
@@ -175,8 +182,7 @@ struct view *load_view(struct settings *s, struct profile **p, int *status) {
         *p = NULL;
         return NULL;
     }
-    if (v->n_stacks == 0 && (*p)->n_samples > 0)
-        say_warning("no stack is left after --focus and --ignore");
+    if (v->n_stacks == 0 && (*p)->n_samples > 0) say_warning("no stack is left by the filters");
     *status = EXIT_FINE;
     return v;
 }

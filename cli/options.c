@@ -27,6 +27,11 @@ const struct option_row options_filter[] = {
     {"ignore", 0, OPTION_TEXT, AT(ignore), "RE", "no stacks with a matching one"},
     {"show", 0, OPTION_TEXT, AT(show), "RE", "only matching frames"},
     {"hide", 0, OPTION_TEXT, AT(hide), "RE", "no matching frames"},
+    {"show-from", 0, OPTION_TEXT, AT(show_from), "RE",
+     "no callers of the outermost matching frame; no stacks without one"},
+    {"tag-focus", 0, OPTION_TEXT, AT(tag_focus), "[KEY=]RE",
+     "only samples with a matching label, or with a number in a range: bytes=4kb:1mb"},
+    {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "[KEY=]RE", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
      "keep the allocator's own frames of heap profiles"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
@@ -41,6 +46,9 @@ const struct option_row options_shape[] = {
      "names with parameters and template arguments"},
     {"no-inlines", 0, OPTION_FLAG, AT(no_inlines), NULL,
      "count inlined calls for the function they are in"},
+    {0},
+};
+const struct option_row options_form[] = {
     {"json", 0, OPTION_FLAG, AT(json), NULL, "JSON, values in the profile's own unit"},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma separated values"},
     {0},

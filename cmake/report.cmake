@@ -9,6 +9,7 @@ pkg_check_modules(LIBDW REQUIRED libdw libelf libdebuginfod)
 pkg_check_modules(PCRE2 REQUIRED libpcre2-8)
 pkg_check_modules(ZSTD REQUIRED libzstd)
 pkg_check_modules(CURL REQUIRED libcurl)
+pkg_check_modules(CAPSTONE REQUIRED capstone)
 find_path(IBERTY_INCLUDE demangle.h PATH_SUFFIXES libiberty REQUIRED)
 find_library(IBERTY_LIBRARY iberty REQUIRED)
 
@@ -20,7 +21,8 @@ set(VT_REPORT_SOURCES
     report/names.c report/module.c report/symbols.c
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
-    report/write_proto.c report/write_symbolized.c)
+    report/write_proto.c report/write_symbolized.c
+    report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js)
@@ -48,7 +50,7 @@ endfunction()
 add_library(vitrine_report STATIC ${VT_REPORT_SOURCES})
 vt_report_flags(vitrine_report)
 set_target_properties(vitrine_report PROPERTIES OUTPUT_NAME vitrine-report)
-set(VT_REPORT_LINK ${LIBDW_LINK_LIBRARIES} ${PCRE2_LINK_LIBRARIES} ZLIB::ZLIB ${ZSTD_LINK_LIBRARIES}
+set(VT_REPORT_LINK ${LIBDW_LINK_LIBRARIES} ${PCRE2_LINK_LIBRARIES} ${CAPSTONE_LINK_LIBRARIES} ZLIB::ZLIB ${ZSTD_LINK_LIBRARIES}
     ${CURL_LINK_LIBRARIES} ${IBERTY_LIBRARY} m)
 target_link_libraries(vitrine_report PUBLIC ${VT_REPORT_LINK})
 

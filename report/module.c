@@ -70,6 +70,7 @@ struct module {
     uint64_t elf_bias, dwarf_bias; /* what libdwfl adds to addresses as linked */
     char build_id[2 * 64 + 1];
     bool is_fixed;
+    unsigned machine;                      /* e_machine */
     struct segment segments[MAX_SEGMENTS]; /* those with code */
     uint32_t n_segments;
 
@@ -119,7 +120,10 @@ static const struct range *range_find(const struct ranges *r, uint64_t address) 
 static void read_segments(struct module *m, Elf *elf) {
     size_t n;
     GElf_Ehdr header;
-    if (gelf_getehdr(elf, &header) != NULL) m->is_fixed = header.e_type == ET_EXEC;
+    if (gelf_getehdr(elf, &header) != NULL) {
+        m->is_fixed = header.e_type == ET_EXEC;
+        m->machine = header.e_machine;
+    }
     if (elf_getphdrnum(elf, &n) != 0) return;
     for (size_t i = 0; i < n && m->n_segments < MAX_SEGMENTS; i++) {
         GElf_Phdr p;
@@ -386,16 +390,26 @@ static uint32_t line_at(Dwarf_Die *unit, uint64_t address) {
     return number > 0 ? (uint32_t)number : 0;
 }
 
+/* The function around an address of the DWARF, and its unit; NULL when there is none. */
+static const struct range *function_at(struct module *m, uint64_t address, struct unit **unit) {
+    const struct range *r = range_find(&m->unit_ranges, address);
+    if (r == NULL) return NULL;
+    *unit = &m->units[r->what];
+    if (!(*unit)->is_known) know_functions(*unit);
+    return range_find(&(*unit)->functions, address);
+}
+
+static uint64_t dwarf_address(struct module *m, uint64_t linked) {
+    if (!m->has_units) know_units(m);
+    return linked + m->elf_bias - m->dwarf_bias;
+}
+
 static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_frame *frames,
                               uint32_t max) {
     Dwarf_Die inlined[MAX_NESTING];
-    if (!m->has_units) know_units(m);
-    uint64_t address = linked + m->elf_bias - m->dwarf_bias;
-    const struct range *r = range_find(&m->unit_ranges, address);
-    if (r == NULL) return 0;
-    struct unit *u = &m->units[r->what];
-    if (!u->is_known) know_functions(u);
-    r = range_find(&u->functions, address);
+    uint64_t address = dwarf_address(m, linked);
+    struct unit *u;
+    const struct range *r = function_at(m, address, &u);
     if (r == NULL) return 0;
     Dwarf_Die *function = &u->dies[r->what];
     uint32_t n_inlined =
@@ -500,4 +514,38 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
     if (symbol == NULL) return 0;
     frames[0] = (struct module_frame){.name = symbol, .file = ""};
     return 1;
+}
+
+/* ---- code */
+
+unsigned module_machine(const struct module *m) { return m->machine; }
+
+bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high) {
+    uint64_t there = dwarf_address(m, address);
+    struct unit *u;
+    const struct range *r = function_at(m, there, &u);
+    if (r == NULL) {
+        there = address;
+        if (!m->has_symbols) know_symbols(m);
+        r = range_find(&m->symbols, address);
+    }
+    if (r == NULL) return false;
+    *low = r->low + (address - there);
+    *high = r->high + (address - there);
+    return true;
+}
+
+const unsigned char *module_code(struct module *m, uint64_t low, uint64_t high) {
+    Dwarf_Addr bias;
+    size_t n_file = 0;
+    Elf *elf = dwfl_module_getelf(m->dw, &bias);
+    const char *file = elf ? elf_rawfile(elf, &n_file) : NULL;
+    for (uint32_t i = 0; file && i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        if (low < s->address || high < low || high - s->address > s->n_bytes) continue;
+        uint64_t offset = s->offset + (low - s->address);
+        if (offset > n_file || high - low > n_file - offset) return NULL;
+        return (const unsigned char *)file + offset;
+    }
+    return NULL;
 }

@@ -39,4 +39,12 @@ bool module_is_fixed(const struct module *m); /* linked for one address: not PIE
 /* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);
 
+/* ---- the code itself, addresses as linked */
+
+/* The function or symbol around an address: [*low, *high). False: nothing known. */
+bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high);
+/* The bytes of [low, high); NULL when the file does not hold them all. Good until module_close(). */
+const unsigned char *module_code(struct module *m, uint64_t low, uint64_t high);
+unsigned module_machine(const struct module *m); /* EM_X86_64, EM_AARCH64 ... */
+
 #endif

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/module.h"
 #include "report/names.h"
 
 #define MAX_INLINED 65
@@ -310,4 +309,10 @@ void symbols_resolve(struct profile *p, const struct symbols_options *o) {
         for (uint32_t i = 0; i < p->n_mappings; i++) resolve_mapping(&r, i, turn == 1);
     resolve_unmapped(&r);
     free(r.demangled);
+}
+
+struct module *symbols_open(struct profile *p, uint32_t mapping, const struct symbols_options *o) {
+    struct resolving r = {.p = p, .options = o, .main_file = find_main_file(p, o->program)};
+    struct profile_mapping map = p->mappings[mapping];
+    return open_mapping(&r, &map);
 }
