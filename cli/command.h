@@ -39,6 +39,8 @@ struct settings {
     const char *save_folder;          /* the old names keep what they fetched; NULL: not kept */
     const char *symbol_query;         /* jeprof's ?retain=...; or NULL */
     const char *lib_prefix, *add_lib; /* of the old names: where libraries are, and one more */
+    bool normalizes;                  /* the profile is scaled to the base's total first */
+    bool keeps_handler;               /* the signal handler's frames in CPU profiles stay */
     char *saved;                      /* the last one kept, malloc'ed */
     char *remote_program;             /* what the server runs, malloc'ed */
 };
@@ -74,6 +76,8 @@ extern const struct command *const commands[]; /* ended by NULL; in the order of
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
 int options_read(const struct command *c, int argc, char **argv, struct settings *s);
 void command_help(const struct command *c, FILE *out);
+/* How many letters of the n of `a` must change to be `b`: small for a slip of the finger. */
+unsigned word_distance(const char *a, size_t n, const char *b);
 
 /* ---- shared by commands */
 

@@ -57,9 +57,20 @@ static bool take_program(struct settings *s) {
     return false;
 }
 
+/* Each type of p is scaled to the total that it has in `base`. */
+static void scale_to(struct profile *p, const struct profile *base) {
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        uint32_t same = profile_find_type(base, profile_text(p, p->types[t].name));
+        double total = profile_total(p, t);
+        if (same == PROFILE_NONE || total == 0) continue;
+        double factor = profile_total(base, same) / total;
+        for (uint32_t i = 0; i < p->n_samples; i++) p->values[(size_t)i * p->n_types + t] *= factor;
+    }
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
 static bool read_into(struct settings *s, struct profile **p, const char *path, double factor) {
-    struct report_options o = {.thread = s->thread};
+    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
     struct report_error e;
     struct profile *more = NULL;
     if (load_is_remote(path))
@@ -74,6 +85,7 @@ static bool read_into(struct settings *s, struct profile **p, const char *path, 
         *p = more;
         return true;
     }
+    if (factor < 0 && s->normalizes) scale_to(*p, more);
     int status = profile_merge(*p, more, factor);
     if (status != 0)
         say_error("'%s' has %s, the others have %s: they cannot be put together", path,

@@ -84,8 +84,7 @@ static const struct option_row *find_letter(const struct command *c, char letter
     return NULL;
 }
 
-/* How many letters must change: small for a slip of the finger. */
-static unsigned distance(const char *a, size_t n, const char *b) {
+unsigned word_distance(const char *a, size_t n, const char *b) {
     unsigned row[64];
     size_t m = strlen(b);
     if (m >= 63 || n >= 63) return 99;
@@ -108,9 +107,9 @@ static void say_unknown(const struct command *c, const char *name, size_t n) {
     unsigned nearest = 3;
     for (unsigned g = 0; c->groups[g]; g++)
         for (const struct option_row *o = c->groups[g]; o->name; o++)
-            if (distance(name, n, o->name) < nearest) {
+            if (word_distance(name, n, o->name) < nearest) {
                 near = o;
-                nearest = distance(name, n, o->name);
+                nearest = word_distance(name, n, o->name);
             }
     if (near)
         say_error("unknown option '--%.*s'; did you mean '--%s'?", (int)n, name, near->name);

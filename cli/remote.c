@@ -77,7 +77,7 @@ static void ask_program(struct settings *s, const struct remote *r) {
 }
 
 struct profile *load_remote(struct settings *s, const char *url, struct report_error *e) {
-    struct report_options o = {.thread = s->thread};
+    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
     struct remote r;
     struct buffer b = {0};
     struct profile *p = NULL;

@@ -65,7 +65,8 @@ if(VT_TESTS)
 endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
-    cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_prompt.c)
+    cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
+    cli/pprof_prompt.c cli/viewer.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # vt_cli(target library folder [flags ...]): the command in a folder of the build tree, with its old names beside it.

@@ -244,8 +244,9 @@ static bool add_stack(struct making *m, uint32_t stack, double value) {
     const struct profile_stack *s = &m->p->stacks[stack];
     uint32_t end = end_of_stack(m, s);
     if (!is_wanted(m, s) || (m->show_from && end == 0)) return false;
-    struct view_stack kept = {.stack = stack, .first = v->n_frames, .value = value};
-    for (uint32_t i = first_frame(m, s); i < end; i++) {
+    struct view_stack kept = {
+        .stack = stack, .first = v->n_frames, .first_frame = first_frame(m, s), .value = value};
+    for (uint32_t i = kept.first_frame; i < end; i++) {
         const struct place *place = &m->places[m->p->frames[s->first + i]];
         uint32_t n = m->show_from && i + 1 == end ? place->n_from : place->n;
         for (uint32_t k = 0; k < n; k++)

@@ -41,8 +41,9 @@ struct view_node {
 };
 
 struct view_stack {
-    uint32_t stack;    /* of the profile */
-    uint32_t first, n; /* in frames[]: nodes, leaf first */
+    uint32_t stack;       /* of the profile */
+    uint32_t first, n;    /* in frames[]: nodes, leaf first */
+    uint32_t first_frame; /* of the profile's stack: those before it are the allocator's */
     double value;
 };
 
