@@ -51,7 +51,8 @@ struct scoped {
 };
 
 struct unit {
-    Dwarf_Die die;
+    Dwarf_Die die;  /* where its functions are: of a .dwo file for split DWARF */
+    Dwarf_Die line; /* where its lines are: of the file itself */
     struct scoped *scoped;
     uint32_t n_scoped, cap_scoped;
     struct ranges functions;
@@ -70,7 +71,8 @@ struct module {
     uint64_t elf_bias, dwarf_bias; /* what libdwfl adds to addresses as linked */
     char build_id[2 * 64 + 1];
     bool is_fixed;
-    unsigned machine;                      /* e_machine */
+    bool is_debug_only; /* the code is in another file: offsets of segments mean nothing here */
+    unsigned machine;   /* e_machine */
     struct segment segments[MAX_SEGMENTS]; /* those with code */
     uint32_t n_segments;
 
@@ -129,7 +131,8 @@ static void read_segments(struct module *m, Elf *elf) {
         GElf_Phdr p;
         if (gelf_getphdr(elf, (int)i, &p) == NULL || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
             continue;
-        m->segments[m->n_segments++] = (struct segment){p.p_offset, p.p_filesz, p.p_vaddr};
+        if (p.p_filesz == 0) m->is_debug_only = true;
+        m->segments[m->n_segments++] = (struct segment){p.p_offset, p.p_memsz, p.p_vaddr};
     }
 }
 
@@ -230,6 +233,16 @@ bool module_address(const struct module *m, uint64_t offset, uint64_t *address) 
     return false;
 }
 
+void module_place(struct module *m, uint64_t offset, uint64_t n_bytes) {
+    if (!m->is_debug_only) return;
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        struct segment *s = &m->segments[i];
+        uint64_t begin = page_down(s->address);
+        if (page_up(s->address + s->n_bytes) - begin == n_bytes)
+            s->offset = offset + (s->address - begin);
+    }
+}
+
 bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset) {
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const struct segment *s = &m->segments[i];
@@ -255,7 +268,12 @@ static void know_units(struct module *m) {
     while ((die = dwfl_module_nextcu(m->dw, die, &bias)) != NULL) {
         m->dwarf_bias = bias;
         uint32_t what = m->n_units;
-        *REPORT_PUSH(m->units, m->n_units, m->cap_units) = (struct unit){.die = *die};
+        Dwarf_Die split = {0};
+        uint8_t kind = 0;
+        bool is_split = dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
+                        kind == DW_UT_skeleton && split.addr != NULL;
+        *REPORT_PUSH(m->units, m->n_units, m->cap_units) =
+            (struct unit){.die = is_split ? split : *die, .line = *die};
         add_die_ranges(&m->unit_ranges, die, what);
     }
     range_sort(&m->unit_ranges);
@@ -355,8 +373,23 @@ static uint32_t die_number(Dwarf_Die *die, unsigned attribute) {
     return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
+/* The source of a function. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
+static const char *declared_in(Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    Dwarf_Word number;
+    Dwarf_Die unit;
+    Dwarf_Files *files;
+    size_t n;
+    if (dwarf_attr_integrate(die, DW_AT_decl_file, &a) == NULL ||
+        dwarf_formudata(&a, &number) != 0 ||
+        dwarf_cu_info(a.cu, NULL, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
+        dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n)
+        return NULL;
+    return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 static void name_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die) {
-    const char *name = die_name(u, die), *file = dwarf_decl_file(die);
+    const char *name = die_name(u, die), *file = declared_in(die);
     f->name = name ? name : "";
     f->file = file ? file : "";
     f->start_line = die_number(die, DW_AT_decl_line);
@@ -414,7 +447,7 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     Dwarf_Die *function = &u->dies[r->what];
     uint32_t n_inlined =
         find_inlined(function, address, inlined, max - 1 < MAX_NESTING ? max - 1 : MAX_NESTING);
-    uint32_t line = line_at(&u->die, address), n = 0;
+    uint32_t line = line_at(&u->line, address), n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
         name_frame(u, &frames[n], &inlined[i - 1]);
         frames[n++].line = line;

@@ -31,6 +31,8 @@ const char *module_build_id(const struct module *m); /* hexadecimal, "" when the
 bool module_fits(const struct module *m, uint64_t offset, uint64_t n_bytes);
 /* From an offset in the file to its address as linked; false when no code lies there. */
 bool module_address(const struct module *m, uint64_t offset, uint64_t *address);
+/* A separate debug file has no code and does not know where the code lies in the file that has: a mapping of it tells. */
+void module_place(struct module *m, uint64_t offset, uint64_t n_bytes);
 /* The other way, for a whole segment of code: false when there is none of that address and size. */
 bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset);
 /* Does it, or its separate debug file, have more names than those it exports? */

@@ -109,7 +109,10 @@ static struct module *open_if_right(const struct resolving *r, const struct prof
                                     const char *path) {
     struct report_error ignored;
     struct module *m = module_open(path, &ignored);
-    if (m != NULL && is_right_file(m, r->p, map)) return m;
+    if (m != NULL && is_right_file(m, r->p, map)) {
+        module_place(m, map->offset, map->limit - map->start);
+        return m;
+    }
     module_close(m);
     return NULL;
 }
