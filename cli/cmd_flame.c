@@ -21,10 +21,6 @@ static int run(struct settings *s) {
     struct profile *p;
     char title[300];
     int status;
-    if (s->json || s->csv) {
-        say_error("a flame graph is a picture; 'vitrine traces --json' has the data");
-        return EXIT_USAGE;
-    }
     if (s->output == NULL && isatty(1)) {
         say_error("a picture on a terminal: redirect it, or say -o FILE.svg");
         return EXIT_USAGE;

@@ -22,10 +22,6 @@ static int run(struct settings *s) {
     int status;
     const char *format = format_of(s);
     if (format == NULL) return EXIT_USAGE;
-    if (s->json || s->csv) {
-        say_error("a graph is a picture; 'vitrine tree --json' has the data");
-        return EXIT_USAGE;
-    }
     struct view *v = load_view(s, &p, &status);
     if (v == NULL) return status;
     const char *slash = strrchr(s->files[0], '/');

@@ -57,12 +57,27 @@ static bool take_program(struct settings *s) {
     return false;
 }
 
+/* Each type of p is scaled to the total that it has in `base`. */
+static void scale_to(struct profile *p, const struct profile *base) {
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        uint32_t same = profile_find_type(base, profile_text(p, p->types[t].name));
+        double total = profile_total(p, t);
+        if (same == PROFILE_NONE || total == 0) continue;
+        double factor = profile_total(base, same) / total;
+        for (uint32_t i = 0; i < p->n_samples; i++) p->values[(size_t)i * p->n_types + t] *= factor;
+    }
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
-static bool read_into(struct profile **p, const char *path, const struct report_options *o,
-                      double factor) {
+static bool read_into(struct settings *s, struct profile **p, const char *path, double factor) {
+    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
     struct report_error e;
-    struct profile *more;
-    if (report_read(path, o, &more, &e) != 0) {
+    struct profile *more = NULL;
+    if (load_is_remote(path))
+        more = load_remote(s, path, &e);
+    else
+        (void)report_read(path, &o, &more, &e);
+    if (more == NULL) {
         say_error("%s", e.line);
         return false;
     }
@@ -70,6 +85,7 @@ static bool read_into(struct profile **p, const char *path, const struct report_
         *p = more;
         return true;
     }
+    if (factor < 0 && s->normalizes) scale_to(*p, more);
     int status = profile_merge(*p, more, factor);
     if (status != 0)
         say_error("'%s' has %s, the others have %s: they cannot be put together", path,
@@ -79,8 +95,15 @@ static bool read_into(struct profile **p, const char *path, const struct report_
     return status == 0;
 }
 
+struct symbols_options symbols_from(const struct settings *s) {
+    return (struct symbols_options){.program = s->program,
+                                    .moves = s->moves,
+                                    .prefixes = s->lib_prefix,
+                                    .folders = getenv("PPROF_BINARY_PATH"),
+                                    .extra = s->add_lib};
+}
+
 struct profile *load_profiles(struct settings *s) {
-    struct report_options o = {.thread = s->thread};
     struct profile *p = NULL;
     if (!take_program(s)) return NULL;
     if (s->program && !report_is_program(s->program)) {
@@ -93,14 +116,13 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     bool is_good = true;
-    for (uint32_t i = 0; is_good && i < s->n_files; i++)
-        is_good = read_into(&p, s->files[i], &o, 1);
-    if (is_good && s->base) is_good = read_into(&p, s->base, &o, -1);
+    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i], 1);
+    if (is_good && s->base) is_good = read_into(s, &p, s->base, -1);
     if (!is_good || p == NULL) {
         profile_free(p);
         return NULL;
     }
-    struct symbols_options so = {.program = s->program, .moves = s->moves};
+    struct symbols_options so = symbols_from(s);
     if (!s->no_symbols) symbols_resolve(p, &so);
     for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
     return p;
@@ -148,7 +170,10 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .focus = s->focus,
                                .ignore = s->ignore,
                                .show = s->show,
-                               .hide = s->hide};
+                               .hide = s->hide,
+                               .show_from = s->show_from,
+                               .tag_focus = s->tag_focus,
+                               .tag_ignore = s->tag_ignore};
     *status = EXIT_USAGE;
     return by_from(s->by, &o->by) && type_from(s, p, &o->type);
 }
@@ -169,8 +194,7 @@ struct view *load_view(struct settings *s, struct profile **p, int *status) {
         *p = NULL;
         return NULL;
     }
-    if (v->n_stacks == 0 && (*p)->n_samples > 0)
-        say_warning("no stack is left after --focus and --ignore");
+    if (v->n_stacks == 0 && (*p)->n_samples > 0) say_warning("no stack is left by the filters");
     *status = EXIT_FINE;
     return v;
 }

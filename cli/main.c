@@ -7,8 +7,9 @@
 #include <vitrine.h>
 
 const struct command *const commands[] = {
-    &cmd_run,   &cmd_top,   &cmd_tree,      &cmd_peek, &cmd_list,    &cmd_traces, &cmd_diff,
-    &cmd_flame, &cmd_graph, &cmd_collapsed, &cmd_raw,  &cmd_convert, NULL,
+    &cmd_run,    &cmd_top,     &cmd_tree,   &cmd_peek,  &cmd_list,
+    &cmd_traces, &cmd_diff,    &cmd_flame,  &cmd_graph, &cmd_collapsed,
+    &cmd_raw,    &cmd_convert, &cmd_disasm, &cmd_tags,  NULL,
 };
 
 static void help(FILE *out) {
@@ -19,7 +20,8 @@ static void help(FILE *out) {
         (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fputs(
         "\n'vitrine COMMAND --help' has its options. Profiles are files of gperftools, jemalloc, pprof,\n"
-        "perf script or collapsed stacks, told by their content; '-' is standard input.\n",
+        "heaptrack, perf script or collapsed stacks, told by their content; '-' is standard input, and\n"
+        "HOST:PORT/pprof/heap asks a running process.\n",
         out);
 }
 
@@ -33,7 +35,7 @@ static int say_no_command(const char *name) {
     const char *near = NULL;
     unsigned nearest = NO_SLIP;
     for (unsigned i = 0; commands[i]; i++) {
-        unsigned distance = name_distance(name, strlen(name), commands[i]->name);
+        unsigned distance = word_distance(name, strlen(name), commands[i]->name);
         if (distance >= nearest) continue;
         near = commands[i]->name;
         nearest = distance;
@@ -57,6 +59,8 @@ static int run(const struct command *c, int argc, char **argv) {
     else if (status == EXIT_FINE)
         status = c->run(&s);
     free(s.files);
+    free(s.saved);
+    free(s.remote_program);
     return status;
 }
 

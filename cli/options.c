@@ -17,6 +17,8 @@ const struct option_row options_data[] = {
     {"path", 0, OPTION_LIST, AT(moves), "OLD=NEW",
      "look for binaries below NEW instead of OLD; may be repeated"},
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
+    {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
+     "how long a CPU profile of HOST:PORT shall take (default: 30)"},
     {0},
 };
 const struct option_row options_filter[] = {
@@ -25,6 +27,11 @@ const struct option_row options_filter[] = {
     {"ignore", 0, OPTION_TEXT, AT(ignore), "RE", "no stacks with a matching one"},
     {"show", 0, OPTION_TEXT, AT(show), "RE", "only matching frames"},
     {"hide", 0, OPTION_TEXT, AT(hide), "RE", "no matching frames"},
+    {"show-from", 0, OPTION_TEXT, AT(show_from), "RE",
+     "no callers of the outermost matching frame; no stacks without one"},
+    {"tag-focus", 0, OPTION_TEXT, AT(tag_focus), "[KEY=]RE",
+     "only samples with a matching label, or with a number in a range: bytes=4kb:1mb"},
+    {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "[KEY=]RE", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
      "keep the allocator's own frames of heap profiles"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
@@ -39,6 +46,9 @@ const struct option_row options_shape[] = {
      "names with parameters and template arguments"},
     {"no-inlines", 0, OPTION_FLAG, AT(no_inlines), NULL,
      "count inlined calls for the function they are in"},
+    {0},
+};
+const struct option_row options_form[] = {
     {"json", 0, OPTION_FLAG, AT(json), NULL, "JSON, values in the profile's own unit"},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma separated values"},
     {0},
@@ -74,7 +84,7 @@ static const struct option_row *find_letter(const struct command *c, char letter
     return NULL;
 }
 
-unsigned name_distance(const char *a, size_t n, const char *b) {
+unsigned word_distance(const char *a, size_t n, const char *b) {
     unsigned row[64];
     size_t m = strlen(b);
     if (m >= 63 || n >= 63) return 99;
@@ -97,9 +107,9 @@ static void say_unknown(const struct command *c, const char *name, size_t n) {
     unsigned nearest = NO_SLIP;
     for (unsigned g = 0; c->groups[g]; g++)
         for (const struct option_row *o = c->groups[g]; o->name; o++)
-            if (name_distance(name, n, o->name) < nearest) {
+            if (word_distance(name, n, o->name) < nearest) {
                 near = o;
-                nearest = name_distance(name, n, o->name);
+                nearest = word_distance(name, n, o->name);
             }
     if (near)
         say_error("unknown option '--%.*s'; did you mean '--%s'?", (int)n, name, near->name);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/text.h"
+
 /* ---- numbers */
 
 static const struct scale {
@@ -44,75 +46,46 @@ void json_number(FILE *out, double number) {
     else if (number == rint(number) && fabs(number) < 1e15)
         (void)fprintf(out, "%.0f", number == 0 ? 0 : number);
     else
-        (void)fprintf(out, "%.6g", number);
-}
-
-void json_string(FILE *out, const char *text) {
-    (void)fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            (void)fprintf(out, "\\%c", *c);
-        else if (*c < ' ')
-            (void)fprintf(out, "\\u%04x", *c);
-        else
-            (void)fputc(*c, out);
-    }
-    (void)fputc('"', out);
+        (void)fprintf(out, "%.15g", number);
 }
 
 /* ---- forms */
 
-static void csv_text(const struct table *t, const char *text) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        (void)fputs(text, t->out);
-        return;
-    }
-    (void)fputc('"', t->out);
-    for (; *text; text++) {
-        if (*text == '"') (void)fputc('"', t->out);
-        (void)fputc(*text, t->out);
-    }
-    (void)fputc('"', t->out);
-}
-
 static void csv_cell(const struct table *t, const struct table_column *c,
                      const struct table_cell *cell) {
     switch (c->kind) {
-    case TABLE_TEXT: csv_text(t, cell->text); break;
+    case TABLE_TEXT: text_csv(t->out, cell->text); break;
     case TABLE_LIST:
         (void)fputc('"', t->out);
         for (uint32_t i = 0; i < cell->n; i++) {
             if (i > 0) (void)fputc(';', t->out);
-            for (const char *s = cell->list[i]; *s; s++) {
-                if (*s == '"') (void)fputc('"', t->out);
-                (void)fputc(*s, t->out);
-            }
+            text_csv_inner(t->out, cell->list[i]);
         }
         (void)fputc('"', t->out);
         break;
     case TABLE_VALUE:
-    case TABLE_COUNT:
-    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    case TABLE_COUNT: json_number(t->out, cell->number); break;
+    case TABLE_PERCENT: json_number(t->out, rint(cell->number * 1e4) / 1e4); break;
     }
 }
 
 static void json_cell(const struct table *t, const struct table_column *c,
                       const struct table_cell *cell) {
-    json_string(t->out, c->name);
+    text_json(t->out, c->name);
     (void)fputc(':', t->out);
     switch (c->kind) {
-    case TABLE_TEXT: json_string(t->out, cell->text); break;
+    case TABLE_TEXT: text_json(t->out, cell->text); break;
     case TABLE_LIST:
         (void)fputc('[', t->out);
         for (uint32_t i = 0; i < cell->n; i++) {
             if (i > 0) (void)fputc(',', t->out);
-            json_string(t->out, cell->list[i]);
+            text_json(t->out, cell->list[i]);
         }
         (void)fputc(']', t->out);
         break;
     case TABLE_VALUE:
-    case TABLE_COUNT:
-    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    case TABLE_COUNT: json_number(t->out, cell->number); break;
+    case TABLE_PERCENT: json_number(t->out, rint(cell->number * 1e4) / 1e4); break;
     }
 }
 
@@ -142,9 +115,9 @@ void table_begin(struct table *t) {
     t->n_rows = 0;
     if (t->form == TABLE_AS_JSON) {
         (void)fputs("{\"type\":", t->out);
-        json_string(t->out, t->type);
+        text_json(t->out, t->type);
         (void)fputs(",\"unit\":", t->out);
-        json_string(t->out, t->unit_name);
+        text_json(t->out, t->unit_name);
         (void)fputs(",\"total\":", t->out);
         json_number(t->out, t->total);
         (void)fputs(",\"rows\":[", t->out);
@@ -154,7 +127,7 @@ void table_begin(struct table *t) {
         bool is_last = i + 1 == t->n_columns;
         if (i > 0) (void)fputs(t->form == TABLE_AS_CSV ? "," : " ", t->out);
         if (t->form == TABLE_AS_CSV)
-            csv_text(t, c->name);
+            text_csv(t->out, c->name);
         else
             (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
         if (is_last) (void)fputc('\n', t->out);

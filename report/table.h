@@ -63,8 +63,7 @@ void table_begin(struct table *t);
 void table_row(struct table *t, const struct table_cell *cells);
 void table_end(struct table *t);
 
-/* A JSON string with its quotes. */
-void json_string(FILE *out, const char *text);
+/* As it is; what is no number is null. */
 void json_number(FILE *out, double number);
 
 #endif

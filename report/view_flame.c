@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/text.h"
+
 #define WIDTH 1200 /* units of the picture; the browser scales it */
 #define LEFT 10
 #define TOP 62
@@ -145,40 +147,6 @@ static void place_all(struct drawing *d) {
 
 /* ---- writing */
 
-/* Bytes of the UTF-8 character at s, or 0 when there is none; overlong forms and surrogates are none. */
-static unsigned utf8_length(const unsigned char *s) {
-    unsigned n = s[0] < 0x80                   ? 1
-                 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                 : (s[0] & 0xf0) == 0xe0       ? 3
-                 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                               : 0;
-    for (unsigned i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
-    return n;
-}
-
-/* Text of XML; what is no character there becomes '?'. */
-static void put_xml(FILE *out, const char *text) {
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        unsigned n = utf8_length(s);
-        if (*s == '<')
-            (void)fputs("&lt;", out);
-        else if (*s == '>')
-            (void)fputs("&gt;", out);
-        else if (*s == '&')
-            (void)fputs("&amp;", out);
-        else if (*s == '"')
-            (void)fputs("&quot;", out);
-        else if (n == 0 || (*s < ' ' && *s != '\t'))
-            (void)fputc('?', out);
-        else
-            (void)fwrite(s, 1, n, out);
-        s += n ? n : 1;
-    }
-}
-
 /* As many bytes as fit, not ending within a character of UTF-8. */
 static void put_label(FILE *out, const char *name, double width) {
     char label[256];
@@ -189,7 +157,7 @@ static void put_label(FILE *out, const char *name, double width) {
     while (is_cut && n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) n--;
     memcpy(label, name, n);
     label[n] = '\0';
-    put_xml(out, label);
+    text_xml(out, label);
     if (is_cut) (void)fputs("\xe2\x80\xa6", out);
 }
 
@@ -220,9 +188,9 @@ static void put_frame(const struct drawing *d, uint32_t id, struct table_unit un
     char value[64], colour[64];
     colour_of(d, c, name, colour, sizeof colour);
     (void)fprintf(out, "<g class=\"frame\" data-x=\"%.9g\" data-w=\"%.9g\" data-n=\"", c->x, share);
-    put_xml(out, name);
+    text_xml(out, name);
     (void)fputs("\"><title>", out);
-    put_xml(out, name);
+    text_xml(out, name);
     (void)fprintf(out, " (%s, %.2f%%)</title>", table_number(unit, c->value, value, sizeof value),
                   100 * share);
     (void)fprintf(out,
@@ -246,15 +214,15 @@ static void put_head(const struct drawing *d, const char *title, struct table_un
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" viewBox=\"0 0 %d %u\" preserveAspectRatio=\"xMinYMin\" "
         "data-width=\"%d\" data-left=\"%d\">\n<title>",
         WIDTH, height, WIDTH - 2 * LEFT, LEFT);
-    put_xml(out, title);
+    text_xml(out, title);
     (void)fprintf(out, "</title>\n<style><![CDATA[\n%s]]></style>\n", web_flame_css);
     (void)fprintf(
         out,
         "<rect class=\"paper\" width=\"%d\" height=\"%u\"/>\n<text class=\"title\" x=\"%d\" y=\"22\">",
         WIDTH, height, LEFT);
-    put_xml(out, title);
+    text_xml(out, title);
     (void)fprintf(out, "</text>\n<text class=\"small\" x=\"%d\" y=\"40\">", LEFT);
-    put_xml(out, view_type(d->v));
+    text_xml(out, view_type(d->v));
     (void)fprintf(
         out, ": %s; frames below %s are not drawn</text>\n",
         table_number(unit, d->calls.all[0].value, total, sizeof total),

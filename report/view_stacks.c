@@ -130,17 +130,44 @@ static void put_frame(FILE *out, const char *name) {
     for (; *name; name++) (void)fputc(*name == ';' ? ':' : *name == '\n' ? ' ' : *name, out);
 }
 
-void view_collapsed(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v, UINT32_MAX);
-    for (uint32_t i = 0; i < r.n && (how->n_max == 0 || i < how->n_max); i++) {
-        const struct view_stack *s = &r.all[i];
-        double value = rint(s->value);
-        if (value == 0) continue;
+/* A value that the form has no place for. */
+static bool is_nothing(const struct view_stack *s) { return rint(s->value) == 0; }
+
+static void put_collapsed_table(const struct rows *r, const struct view_print *how) {
+    struct table t = view_table(r->v, how, columns, 2);
+    const char **names = NULL;
+    uint32_t cap = 0;
+    table_begin(&t);
+    for (uint32_t i = 0; i < r->n && (how->n_max == 0 || i < how->n_max); i++) {
+        const struct view_stack *s = &r->all[i];
+        if (is_nothing(s)) continue;
+        REPORT_ROOM(names, 0, cap, s->n);
+        for (uint32_t k = 0; k < s->n; k++)
+            names[k] = view_name(r->v, r->v->frames[s->first + s->n - 1 - k]);
+        struct table_cell cells[] = {{.number = rint(s->value)}, {.list = names, .n = s->n}};
+        table_row(&t, cells);
+    }
+    table_end(&t);
+    free(names);
+}
+
+static void put_collapsed_lines(const struct rows *r, const struct view_print *how) {
+    for (uint32_t i = 0; i < r->n && (how->n_max == 0 || i < how->n_max); i++) {
+        const struct view_stack *s = &r->all[i];
+        if (is_nothing(s)) continue;
         for (uint32_t k = s->n; k > 0; k--) {
-            put_frame(how->out, view_name(v, v->frames[s->first + k - 1]));
+            put_frame(how->out, view_name(r->v, r->v->frames[s->first + k - 1]));
             if (k > 1) (void)fputc(';', how->out);
         }
-        (void)fprintf(how->out, " %.0f\n", value);
+        (void)fprintf(how->out, " %.0f\n", rint(s->value));
     }
+}
+
+void view_collapsed(const struct view *v, const struct view_print *how) {
+    struct rows r = make_rows(v, UINT32_MAX);
+    if (how->form == TABLE_AS_TEXT)
+        put_collapsed_lines(&r, how);
+    else
+        put_collapsed_table(&r, how);
     free_rows(&r);
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "report/symbols.h"
 #include "report/table.h"
 #include "report/view.h"
 
@@ -39,8 +40,12 @@ void view_traces(const struct view *v, const struct view_print *how);
 void view_sites(const struct view *v, const struct view_print *how);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
-/* The tables of the profile as they are. */
+/* The labels of the samples, and how much each has. */
+void view_tags(const struct view *v, const struct view_print *how);
+/* The tables of the profile as they are: for people, and for programs. */
 void profile_print_raw(const struct profile *p, FILE *out);
+void profile_write_json(const struct profile *p, FILE *out);
+void profile_write_csv(const struct profile *p, FILE *out);
 /* The flame graph: an SVG picture that needs nothing but itself. */
 void view_flame(const struct view *v, FILE *out, const char *title);
 
@@ -55,6 +60,10 @@ struct view_list_options {
 };
 /* -EINVAL: bad pattern; -ENOENT: no function matches. */
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
+
+/* The same for instructions. The view must be by addresses and without inlined frames. */
+int view_disasm(struct view *v, const struct view_list_options *o, const struct symbols_options *s,
+                struct report_error *e);
 
 /* For KCachegrind. The view must be by lines. */
 void view_callgrind(const struct view *v, FILE *out);

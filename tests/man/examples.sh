@@ -22,7 +22,7 @@ cp app.0001.heap app.heap
 vitrine convert app.heap app.pb.gz || fail "cannot convert it"
 cp app.pb.gz monday.pb.gz
 cp app.pb.gz friday.pb.gz
-printf 'main;parse 3\nmain;Cache::fill 4\n' >cpu.prof # told by its content
+cp app.heap cpu.prof # told by its content
 
 # Lines of the page, without mdoc's escapes, and what the help of each command says.
 {

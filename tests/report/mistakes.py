@@ -111,7 +111,7 @@ for argv in [["-text", "-focus=aaa", folded], [folded, "--text", "--focus", "aaa
              ["--tex", "--focus=aaa", "--", folded], ["--text", "--cum", "--nocum", "--focus=aaa", folded]]:
     check(f"pprof {' '.join(argv)}", out(PPROF, *argv), plain)
 check("order by name when equal", [l.split()[-1] for l in out(PPROF, "--text", folded).splitlines()[1:]], ["bbb", "aaa", "main"])
-check_has("help", out(PPROF, "--help"), "usage:")
+check_has("help", out(PPROF, "--help"), "Usage:")
 check_has("version", out(JEPROF, "--version"), "vitrine")
 
 # help is made of the rows
