@@ -3,7 +3,7 @@
  *   man_rows TEMPLATE OUTPUT [COMMANDS]
  *
  * A line of the template that is just @OPTIONS@ or @COUNTERS@ is replaced by the items of an mdoc list, @ALIASES@ by a
- * section; all other lines are copied. The rows are included, not parsed, so the pages say what the library was built with.
+ * section, @PPROF_OPTIONS@ by the rows of cli/pprof.def; all other lines are copied. The rows are included, not parsed, so the pages say what the library was built with.
  * @COMMANDS@ and @COMMAND_OPTIONS@ become lists from the file COMMANDS, which is what `vitrine rows` printed.
  *
  * Climate: cli, at build time; no part of the library.   Exit: 0 fine, 2 usage, 3 could not.
@@ -37,6 +37,17 @@ static const struct counter_row {
 } counters[] = {
 #define COUNTER(name, unit, help) {#name, #unit, help},
 #include "conf/counters.def"
+};
+
+enum whose { BOTH, PPROF, JEPROF, GO };
+static const struct old_row {
+    const char *section; /* then nothing else is set */
+    enum whose whose;
+    const char *name, *value, *help; /* no help: not made yet */
+} old_rows[] = {
+#define SECTION(title) {.section = (title)},
+#define ROW(whose, kind, name, field, value, help) {NULL, whose, name, value, help},
+#include "cli/pprof.def"
 };
 
 #define LINE_BYTES 78 /* mandoc would like its input lines short */
@@ -181,11 +192,15 @@ static void put_group(FILE *out, const char *names, bool is_first) {
     fputs(" :\n.Bl -tag -width Ds\n", out);
 }
 
+static void put_flag(FILE *out, const char *name, const char *value) {
+    fprintf(out, "Fl -%s%s%s\n", name, value[0] ? " Ns = Ns Ar " : "", value);
+}
+
 static void put_command_option(FILE *out, const struct row *r) {
-    const char *letter = r->field[1], *name = r->field[2], *value = r->field[3];
+    const char *letter = r->field[1], *value = r->field[3];
     fputs(".It ", out);
     if (letter[0] != '-') fprintf(out, "Fl %s%s%s , ", letter, value[0] ? " Ar " : "", value);
-    fprintf(out, "Fl -%s%s%s\n", name, value[0] ? " Ns = Ns Ar " : "", value);
+    put_flag(out, r->field[2], value);
     put_sentence(out, r->field[4]);
 }
 
@@ -203,6 +218,22 @@ static void put_command_options(FILE *out, FILE *in) {
     if (!is_first) fputs(".El\n", out);
 }
 
+static void put_old_options(FILE *out) {
+    static const char *const only[] = {[PPROF] = "Not of\n.Nm jeprof .\n",
+                                       [JEPROF] = "Of\n.Nm jeprof\nonly.\n"};
+    for (size_t i = 0; i < vt_countof(old_rows); i++) {
+        const struct old_row *r = &old_rows[i];
+        if (r->section != NULL)
+            fprintf(out, "%s.Ss %s\n.Bl -tag -width Ds\n", i > 0 ? ".El\n" : "", r->section);
+        if (r->help == NULL) continue;
+        fputs(".It ", out);
+        put_flag(out, r->name, r->value);
+        put_sentence(out, r->help);
+        if (r->whose == PPROF || r->whose == JEPROF) fputs(only[r->whose], out);
+    }
+    fputs(".El\n", out);
+}
+
 static void put_line(FILE *out, const char *line, FILE *commands) {
     if (strcmp(line, "@OPTIONS@\n") == 0)
         put_options(out);
@@ -210,6 +241,8 @@ static void put_line(FILE *out, const char *line, FILE *commands) {
         put_aliases(out);
     else if (strcmp(line, "@COUNTERS@\n") == 0)
         put_counters(out);
+    else if (strcmp(line, "@PPROF_OPTIONS@\n") == 0)
+        put_old_options(out);
     else if (commands != NULL && strcmp(line, "@COMMANDS@\n") == 0)
         put_commands(out, commands);
     else if (commands != NULL && strcmp(line, "@COMMAND_OPTIONS@\n") == 0)

@@ -1,6 +1,8 @@
-// app.cc - the program that the examples of vitrine(1) speak of: what a Cache holds, what parse() drops again.
+// app.cc - the program that the examples of vitrine(1) speak of: what a Cache holds, for its user ann, what parse() drops again.
 #include <cstdlib>
 #include <cstring>
+
+#include <dlfcn.h>
 
 static void *volatile last;
 
@@ -22,9 +24,13 @@ __attribute__((noinline)) static void parse() {
     }
 }
 
-int main() {
+int main(int argc, char **) {
     Cache cache;
+    auto push =
+        reinterpret_cast<int (*)(const char *, const char *)>(dlsym(RTLD_DEFAULT, "vt_label_push"));
+    if (push != nullptr) push("user", "ann");
     cache.fill();
+    if (argc > 1) cache.fill(); // it has grown
     parse();
     return 0;
 }
