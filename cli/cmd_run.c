@@ -90,23 +90,27 @@ static int set_options(const struct settings *s) {
 
 /* ---- where the files go */
 
+static bool is_folder(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return false;
+    if (!S_ISDIR(st.st_mode)) errno = ENOTDIR;
+    return S_ISDIR(st.st_mode);
+}
+
 /* The one that was asked for, or a new one: vitrine.NAME.1, .2 ... */
 static bool make_folder(const struct settings *s, const char *name, char folder[PATH_MAX]) {
-    struct stat st;
+    bool is_made;
     if (s->output) {
         (void)snprintf(folder, PATH_MAX, "%s", s->output);
-        if (mkdir(folder, 0777) == 0 || errno == EEXIST) {
-            if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
-                errno = ENOTDIR;
-            else if (access(folder, W_OK | X_OK) == 0)
-                return true;
-        }
+        is_made = mkdir(folder, 0777) == 0 || errno == EEXIST;
     } else {
         unsigned n = 0;
-        do (void)snprintf(folder, PATH_MAX, "vitrine.%s.%u", name, ++n);
-        while (mkdir(folder, 0777) != 0 && errno == EEXIST && n < 100000);
-        if (access(folder, W_OK | X_OK) == 0) return true;
+        do {
+            (void)snprintf(folder, PATH_MAX, "vitrine.%s.%u", name, ++n);
+            is_made = mkdir(folder, 0777) == 0;
+        } while (!is_made && errno == EEXIST);
     }
+    if (is_made && is_folder(folder) && access(folder, W_OK | X_OK) == 0) return true;
     say_error("cannot write in '%s': %s%s", folder, strerror(errno),
               s->output ? "" : "; -o DIR chooses another place");
     return false;

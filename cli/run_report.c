@@ -199,6 +199,8 @@ static void draw(const struct view *v, const struct run *r, const struct subject
     view_flame(v, out, title);
     if (output_close(&to, out) == EXIT_FINE)
         (void)fprintf(stderr, "  %-16s %s\n", "flame graph", svg);
+    else
+        (void)remove(svg); /* half a picture */
 }
 
 static void put_subject(const struct run *r, const struct subject *j, const struct dumps *d) {

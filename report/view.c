@@ -373,6 +373,12 @@ static bool compile(struct making *m, struct report_error *e) {
     return m->allocators && m->allocator_libraries;
 }
 
+static bool all_ended(const struct making *m, struct report_error *e) {
+    return regex_ended(m->focus, "--focus", e) == 0 && regex_ended(m->ignore, "--ignore", e) == 0 &&
+           regex_ended(m->show, "--show", e) == 0 && regex_ended(m->hide, "--hide", e) == 0 &&
+           regex_ended(m->show_from, "--show-from", e) == 0;
+}
+
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e) {
     struct view *v = report_alloc(sizeof *v);
     v->p = p;
@@ -387,6 +393,7 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
         make_stacks(&m);
         count_nodes(v);
         sort_nodes(v);
+        is_good = all_ended(&m, e);
     }
     regex_free(m.focus);
     regex_free(m.ignore);
