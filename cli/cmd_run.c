@@ -27,7 +27,7 @@ enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
 /* Unless the user says otherwise in VITRINE. A sample takes half a microsecond; one for each 64 KiB is 1 % of a program that
  * does little but allocate, and shows small ones too. */
-#define DEFAULTS "heap_peak,sample=64K"
+#define DEFAULTS "heap_exit_peak,sample=64K"
 #define PREFIX_MAX 1000 /* the library's names have 1024 bytes */
 
 const struct probe probes[] = {

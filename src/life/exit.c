@@ -23,5 +23,5 @@ void vt__life_watch_exit(void) {
 }
 
 void vt__life_watch_exit_for_heap(void) {
-    if (vt_opt(heap_exit) || vt_opt(heap_peak)) watch();
+    if (vt_opt(heap_exit) || vt_opt(heap_exit_peak)) watch();
 }

@@ -152,6 +152,6 @@ static void dump_peak(void) {
 }
 
 void vt__life_heap_end(void) {
-    if (vt__life_heap_is_on() && vt_opt(heap_peak)) dump_peak();
+    if (vt__life_heap_is_on() && vt_opt(heap_exit_peak)) dump_peak();
     if (vt__life_heap_is_on() && vt_opt(heap_exit)) (void)vt__life_heap_dump(NULL);
 }
