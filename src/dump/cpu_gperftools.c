@@ -33,7 +33,10 @@ int vt__cpu_gperftools(struct vt_out *o, const struct vt_cpu_source *src) {
     while (o->err == 0 && vt__cpu_stack_next(src, &row)) {
         const uint64_t record[] = {row.n, vt_max(row.n_pcs, 1), 0};
         put_words(o, record, row.n_pcs == 0 ? 3 : 2);
-        for (unsigned i = 0; i < row.n_pcs; i++) put_words(o, &(uint64_t){row.pc[i]}, 1);
+        for (unsigned i = 0; i < row.n_pcs; i++) {
+            uint64_t pc = row.pc[i];
+            put_words(o, &pc, 1);
+        }
     }
     put_words(o, end, vt_countof(end));
     vt__put_maps(o);

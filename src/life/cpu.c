@@ -43,8 +43,8 @@ static struct {
 
 /* ---- names ---- */
 
-static int name_file(char path[2 * VT_CPU_PATH_BYTES]) {
-    struct vt_text t = {path, 2 * VT_CPU_PATH_BYTES, 0, false, NULL, NULL};
+static int name_file(char *buf, size_t n_bytes) {
+    struct vt_text t = {buf, n_bytes, 0, false, NULL, NULL};
     if (cpu.path[0] != '/' && cpu.folder[0] != '\0') {
         vt__text_put(&t, cpu.folder);
         vt__text_char(&t, '/');
@@ -82,7 +82,7 @@ static int write_profile(const char *path) {
     struct vt_cpu_source source = vt__cpu_source(&rows);
     if (path == NULL) {
         if (cpu.is_child && vt__cpu_n_periods(&source) == 0) return 0;
-        int err = name_file(own);
+        int err = name_file(own, sizeof(own));
         if (err != 0) return err;
         path = own;
     }
@@ -203,28 +203,29 @@ static void on_switch(int number) {
 
 /* ---- fork ---- */
 
-static uint64_t mask_at_fork;
+/* A handler that interrupts a fork, and forks, comes here again. Signals are not held back: the time of a fork is counted where
+ * it is spent. */
+static __thread unsigned n_forks __attribute__((tls_model("initial-exec")));
 
 static void fork_prepare(void) {
-    uint64_t mask = vt__os_hold_signals(UINT64_MAX);
+    if (n_forks++ != 0) return;
     vt_lock(&lock);
-    mask_at_fork = mask;
     vt__cpu_fork_prepare();
 }
 
 static void fork_parent(void) {
-    uint64_t mask = mask_at_fork;
+    if (--n_forks != 0) return;
     vt__cpu_fork_done(/* is_child */ false);
+    act_on_switches();
     vt_unlock(&lock);
-    vt__os_restore_signals(mask);
 }
 
 static void fork_child(void) {
+    n_forks = 0;
     vt__cpu_fork_done(/* is_child */ true);
     cpu.is_child = cpu.is_child || cpu.path[0] != '\0';
     cpu.has_number = cpu.has_number && cpu.is_on;
     vt_lock_reset(&lock);
-    vt__os_restore_signals(mask_at_fork);
 }
 
 static void watch(void) {

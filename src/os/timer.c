@@ -111,7 +111,7 @@ int vt__os_perf_clock(int tid, int signal, uint64_t period_ns) {
 }
 
 int vt__os_each_task(void (*visit)(int tid, void *arg), void *arg) {
-    uint64_t buf[512 / sizeof(uint64_t)];
+    uint64_t buf[512 / sizeof(uint64_t)] = {0};
     int fd = vt__os_open_read("/proc/self/task");
     if (fd < 0) return fd;
     for (;;) {

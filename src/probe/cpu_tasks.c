@@ -275,7 +275,7 @@ void vt__cpu_rescan(void) {
     leave(mask);
 }
 
-void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); } /* signals are held back already */
+void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }
 
 /* Timers are the parent's; descriptors are shared with it, and the child gives its own up. */
 void vt__cpu_tasks_fork_done(bool is_child) {

@@ -5,10 +5,11 @@
  *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time, in slices; gamma's is inlined code
  *   lib MS        a function of a library, if one was linked: burn_lib.c
  *   threads N MS  N threads, "worker-I", that each burn so long in worker_I's place: all the same function
- *   late N MS     the same, but the threads exist before what follows begins
+ *   late N MS     the same, but the threads wait for the step `go`
  *   fork MS       a child that burns in `child_burn` and exits, and a wait for it
  *   exec          starts itself again with what follows
  *   idle MS       sleeps
+ *   cd FOLDER
  *   wait          until a line comes on stdin
  *   start FILE, flush, stop      ProfilerStart, ProfilerFlush, ProfilerStop, found by dlsym
  *   _exit
@@ -187,6 +188,7 @@ int main(int argc, char **argv) {
             return 8;
         if (strcmp(*step, "flush") == 0) ((void (*)(void))function("ProfilerFlush"))();
         if (strcmp(*step, "stop") == 0) ((void (*)(void))function("ProfilerStop"))();
+        if (strcmp(*step, "cd") == 0 && chdir(*++step) != 0) return 9;
         if (strcmp(*step, "_exit") == 0) _exit(0);
     }
     tell();
