@@ -126,7 +126,7 @@ VT_EXPORT void ProfilerRegisterThread(void) {
     if (f != NULL)
         f->register_thread();
     else if (vt__cpu_is_on())
-        vt__cpu_task_begins();
+        vt__cpu_task_begins(0);
 }
 
 VT_EXPORT void ProfilerGetCurrentState(struct ProfilerState *state) {

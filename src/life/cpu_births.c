@@ -11,8 +11,10 @@
 #include "life/cpu.h"
 #include "os/os.h"
 #include "probe/cpu.h"
+#include "probe/upcalls.h"
 
 #define MAX_BIRTHS 4096u
+#define N_PLAIN_KEYS 32 /* glibc: PTHREAD_KEY_2NDLEVEL_SIZE; for more it allocates */
 
 struct vt_birth {
     vt_thread_main *start;
@@ -89,12 +91,17 @@ static void ends(void *unused) {
 
 void vt__life_watch_births(void) { key.is_there = pthread_key_create(&key.key, ends) == 0; }
 
+/* Not promised to be safe in a handler, but so it is: for the first keys libc only stores the value into the thread's block. */
+void vt__life_cpu_seen(void) {
+    if (key.is_there && key.key < N_PLAIN_KEYS) pthread_setspecific(key.key, &key);
+}
+
 void *vt__life_born(void *arg) {
     struct vt_birth *b = arg;
     vt_thread_main *start = b->start;
     void *start_arg = b->arg;
     vt__life_stillborn(b);
-    vt__cpu_task_begins();
+    vt__cpu_task_begins((uintptr_t)start);
     if (key.is_there) pthread_setspecific(key.key, &key);
     return start(start_arg);
 }

@@ -41,8 +41,9 @@ bool vt__cpu_is_on(void);
 
 /* Threads that came or went without our noticing. */
 void vt__cpu_rescan(void);
-/* The calling thread: when it begins, while the profiler is on, and when it ends. Any number of times. */
-void vt__cpu_task_begins(void);
+/* The calling thread: when it begins, while the profiler is on, and when it ends. Any number of times. `start` is its first
+ * function, 0: not known. */
+void vt__cpu_task_begins(uintptr_t start);
 void vt__cpu_task_ends(void);
 
 void vt__cpu_fork_prepare(void);

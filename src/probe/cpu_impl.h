@@ -19,9 +19,11 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     int timer, fd;      /* -1: none */
     int last_tid;       /* of the thread, also when it has ended */
     uint32_t next_free; /* number; while it is free */
+    uintptr_t start;    /* the thread's first function, if we saw it begin */
     /* its thread's handler writes */
     _Atomic bool has_samples;
-    uint64_t cpu_ns;         /* its CPU time at the last tick, where the clock does not tell */
+    _Atomic uint32_t last_stack, last_label; /* of the last sample */
+    uint64_t cpu_ns; /* its CPU time up to which it was counted */
     struct vt_frames frames; /* here, because the stack of a handler may be small */
 };
 
@@ -40,6 +42,11 @@ extern struct vt_cpu_state vt__cpu;
 bool vt__cpu_count(uint32_t stack, uint32_t task, uint32_t label, uint64_t n, uint64_t on_ns,
                    uint64_t off_ns); /* false: no room */
 void vt__cpu_forget_counts(void);    /* from now on */
+
+/* Is CPU time of single threads what the clock counts? */
+VT_INLINE bool vt__cpu_is_by_thread(void) {
+    return vt__cpu.plan.clock == VT_CPU_THREAD || vt__cpu.plan.clock == VT_CPU_PERF;
+}
 
 /* cpu_tasks.c. Numbers begin with 1; 0 is no task. */
 struct vt_cpu_task *vt__cpu_task(uint32_t number);

@@ -100,6 +100,7 @@ static int arm(struct vt_cpu_task *t, int tid) {
     }
     /* threads that were born together do not tick together */
     uint64_t first_ns = 1 + vt__os_random() % vt__cpu.period_ns;
+    if (!is_wall) t->cpu_ns += first_ns - vt__cpu.period_ns;
     return vt__os_timer_set(t->timer, first_ns, vt__cpu.period_ns);
 }
 
@@ -147,6 +148,9 @@ static int add(int tid, bool is_me, uint32_t *number) {
     struct vt_cpu_task *t = vt__cpu_task(*number);
     t->last_tid = tid;
     t->name[0] = '\0';
+    t->start = 0;
+    atomic_store_explicit(&t->last_stack, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->last_label, 0, memory_order_relaxed);
     if (is_me)
         vt__os_my_name(t->name);
     else
@@ -164,9 +168,30 @@ static int add(int tid, bool is_me, uint32_t *number) {
     return 0;
 }
 
+/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick: a thread that
+ * ends has no next. What it still owes counts for where it was last seen, or for its first function. */
+static void settle(uint32_t number, int tid) {
+    struct vt_cpu_task *t = vt__cpu_task(number);
+    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return;
+    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns); /* the first period may end later */
+    if (owed_ns < (int64_t)vt__cpu.period_ns) return;
+    uint64_t n = (uint64_t)owed_ns / vt__cpu.period_ns;
+    uint32_t stack = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
+    if (stack == 0 && t->start != 0) {
+        struct vt_frames f = {.n = 1, .pc = {t->start}};
+        f.hash = vt__frames_hash(f.pc, f.n);
+        stack = vt__depot_put(&f);
+    }
+    if (vt__cpu_count(stack, number, atomic_load_explicit(&t->last_label, memory_order_relaxed), n,
+                      n * vt__cpu.period_ns, 0))
+        atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+}
+
 static void remove_task(uint32_t number, int tid, bool is_me) {
     struct vt_cpu_task *t = vt__cpu_task(number);
     disarm(t);
+    settle(number, tid);
     if (is_me)
         vt__os_my_name(t->name);
     else
@@ -195,10 +220,11 @@ uint32_t vt__cpu_task_try(int tid) {
     return number;
 }
 
-void vt__cpu_task_begins(void) { /* host */
+void vt__cpu_task_begins(uintptr_t start) { /* host */
     uint32_t number;
     uint64_t mask = enter();
-    if (vt__cpu_is_on()) (void)add(vt__os_tid(), /* is_me */ true, &number);
+    if (vt__cpu_is_on() && add(vt__os_tid(), /* is_me */ true, &number) == 0)
+        vt__cpu_task(number)->start = start;
     leave(mask);
 }
 

@@ -124,14 +124,22 @@ static void sample(struct tick *k, int tid, const void *context) {
     enum vt_cpu_clock clock = vt__cpu.plan.clock;
     struct vt_cpu_task *t = vt__cpu_task(k->task);
     if (clock == VT_CPU_PERF) by_cpu_time(k, t, tid);
+    if (clock == VT_CPU_THREAD) t->cpu_ns += k->n * vt__cpu.period_ns;
     k->on_ns = k->n * vt__cpu.period_ns;
     if (clock == VT_CPU_WALL) by_both_times(k, t, tid);
     if (vt__cpu.plan.filter != NULL && vt__cpu.plan.filter(vt__cpu.plan.filter_arg) == 0) return;
     vt__stack_of_context(context, &t->frames);
     leave_out_birth(&t->frames);
     vt_stack_id stack = vt__depot_put(&t->frames);
+    uint32_t label = vt__life_cpu_label();
+    if (!atomic_load_explicit(&t->has_samples, memory_order_relaxed)) {
+        vt__os_my_name(t->name); /* it may have got one since it was found */
+        vt__life_cpu_seen();
+    }
+    atomic_store_explicit(&t->last_stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&t->last_label, label, memory_order_relaxed);
     atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
-    if (!vt__cpu_count(stack, k->task, vt__life_cpu_label(), k->n, k->on_ns, k->off_ns))
+    if (!vt__cpu_count(stack, k->task, label, k->n, k->on_ns, k->off_ns))
         atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
 }
 
