@@ -23,8 +23,8 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     /* its thread's handler writes */
     _Atomic bool has_samples;
     _Atomic uint32_t last_stack, last_label; /* of the last sample */
-    uint64_t cpu_ns; /* its CPU time up to which it was counted */
-    struct vt_frames frames; /* here, because the stack of a handler may be small */
+    uint64_t cpu_ns;                         /* its CPU time up to which it was counted */
+    struct vt_frames frames;                 /* here, because the stack of a handler may be small */
 };
 
 struct vt_cpu_state {

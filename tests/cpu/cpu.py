@@ -30,7 +30,7 @@ def skip(why):
 def compile_c(name, *sources, flags=(), compiler=None):
     out = os.path.join(TMP, name)
     subprocess.run([compiler or os.environ.get("CC", "cc"), *FLAGS, "-o", out,
-                    *[os.path.join(HERE, s) if s.endswith((".c", ".cpp")) else s for s in sources], *flags, "-pthread"], check=True)
+                    *[os.path.join(HERE, s) for s in sources], *flags, "-pthread"], check=True)
     return out
 
 

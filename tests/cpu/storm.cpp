@@ -48,8 +48,7 @@ __attribute__((noinline)) static void thrower(int n) {
 static void exceptions() {
     try {
         thrower(20);
-    } catch (const std::runtime_error &) {
-    }
+    } catch (const std::runtime_error &) {}
 }
 
 static void libraries() {
@@ -73,7 +72,8 @@ static void *exiting_thread(void *) {
 static void births() {
     pthread_t id[3];
     for (int i = 0; i < 3; i++)
-        if (pthread_create(&id[i], nullptr, i == 1 ? exiting_thread : short_thread, nullptr) != 0) _exit(10);
+        if (pthread_create(&id[i], nullptr, i == 1 ? exiting_thread : short_thread, nullptr) != 0)
+            _exit(10);
     for (pthread_t t : id) pthread_join(t, nullptr);
 }
 
@@ -132,7 +132,8 @@ static void memory() {
     deep(600);
 }
 
-static void (*const kinds[])() = {exceptions, libraries, births, forks, jumps, handlers, held_back, memory};
+static void (*const kinds[])() = {exceptions, libraries, births,    forks,
+                                  jumps,      handlers,  held_back, memory};
 
 static void *turn(void *arg) {
     auto kind = reinterpret_cast<size_t>(arg);
@@ -158,7 +159,8 @@ int main(int argc, char **argv) {
     a.sa_flags = SA_ONSTACK | SA_RESTART;
     sigaction(SIGUSR1, &a, nullptr);
     pthread_t id[8];
-    for (size_t i = 0; i < 8; i++) pthread_create(&id[i], nullptr, turn, reinterpret_cast<void *>(i));
+    for (size_t i = 0; i < 8; i++)
+        pthread_create(&id[i], nullptr, turn, reinterpret_cast<void *>(i));
     unsigned long before = 0;
     time_t moved = time(nullptr);
     bool has_calls = ProfilerStart != nullptr && getenv("STORM_SWITCHES") != nullptr;

@@ -46,7 +46,8 @@ int main(int argc, char **argv) {
     EXPECT(state.enabled == 1 && strcmp(state.profile_name, argv[2]) == 0);
     EXPECT(n_asked > 0 && state.samples_gathered == 0); /* all were dropped */
     is_wanted = 1;
-    for (i = 0; i < 200 && (ProfilerGetCurrentState(&state), state.samples_gathered < 8); i++) burn(10);
+    for (i = 0; i < 200 && (ProfilerGetCurrentState(&state), state.samples_gathered < 8); i++)
+        burn(10);
     with = state.samples_gathered;
     EXPECT(with >= 8);
     EXPECT(ProfilingIsEnabledForAllThreads() == 1);
