@@ -68,6 +68,8 @@ struct vt_label {
     const char *key, *value;
 };
 bool vt__label_get(uint32_t label, struct vt_label *out);
+/* A label and those it is in, from the innermost; how many there are, `max` at most. */
+unsigned vt__label_pairs(uint32_t label, const char **keys, const char **values, unsigned max);
 
 VT_HIDDEN_END
 
