@@ -31,7 +31,10 @@ enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 #define PREFIX_MAX 1000 /* the library's names have 1024 bytes */
 
 const struct probe probes[] = {
-    {offsetof(struct settings, heap), "VITRINE_HEAP_PROFILE", "heap", "heap"},
+    {offsetof(struct settings, heap), "VITRINE_HEAP_PROFILE", ".%p", run_heap_name, "heap",
+     "does not use libc's malloc, or ended by _exit()"},
+    {offsetof(struct settings, cpu), "VITRINE_CPU_PROFILE", ".cpu", run_cpu_name, "CPU",
+     "ended before it was loaded"},
     {0},
 };
 
@@ -116,26 +119,36 @@ static bool make_folder(const struct settings *s, const char *name, char folder[
     return false;
 }
 
-/* FOLDER/NAME.%p for each probe that was asked for; a % in the names is doubled. */
+/* At prefix[n], as far as is of use; gives the new length. Where %p is the process, a % of the name is doubled. */
+static size_t put_name(char *prefix, size_t n, const char *name, bool doubles_percent) {
+    for (; *name && n <= PREFIX_MAX; name++) {
+        if (*name == '%' && doubles_percent) prefix[n++] = '%';
+        prefix[n++] = *name;
+    }
+    return n;
+}
+
+/* FOLDER/NAME with the probe's own end, for each that was asked for. */
 static bool set_prefixes(const struct settings *s, const char *name, const char *folder) {
-    char whole[PATH_MAX], plain[2 * PATH_MAX], prefix[PREFIX_MAX + 8];
+    char whole[PATH_MAX], prefix[2 * PATH_MAX];
     if (realpath(folder, whole) == NULL) {
         say_error("'%s': %s", folder, strerror(errno));
         return false;
     }
-    (void)snprintf(plain, sizeof plain, "%s/%s", whole, name);
-    size_t n = 0;
-    for (const char *c = plain; *c && n < PREFIX_MAX; c++) {
-        if (*c == '%') prefix[n++] = '%';
-        prefix[n++] = *c;
+    for (const struct probe *p = probes; p->variable; p++) {
+        if (!probe_is_asked(p, s)) continue;
+        bool has_percent = strchr(p->prefix, '%') != NULL;
+        size_t n = 0;
+        n = put_name(prefix, n, whole, has_percent);
+        prefix[n++] = '/';
+        n = put_name(prefix, n, name, has_percent);
+        (void)snprintf(prefix + n, sizeof prefix - n, "%s", p->prefix);
+        if (n >= PREFIX_MAX) {
+            say_error("'%s': the path is too long for the names of profiles", folder);
+            return false;
+        }
+        if (!set_variable(p->variable, prefix)) return false;
     }
-    if (n >= PREFIX_MAX) {
-        say_error("'%s': the path is too long for the names of profiles", plain);
-        return false;
-    }
-    (void)snprintf(prefix + n, sizeof prefix - n, ".%%p");
-    for (const struct probe *p = probes; p->variable; p++)
-        if (probe_is_asked(p, s) && !set_variable(p->variable, prefix)) return false;
     return true;
 }
 
@@ -264,7 +277,9 @@ static int run(struct settings *s) {
 #define AT(field) offsetof(struct settings, field)
 
 static const struct option_row options_run[] = {
-    {"heap", 0, OPTION_FLAG, AT(heap), NULL, "where memory is held, by call stack (default)"},
+    {"heap", 0, OPTION_FLAG, AT(heap), NULL,
+     "where memory is held, by call stack (default, if nothing else is asked for)"},
+    {"cpu", 0, OPTION_FLAG, AT(cpu), NULL, "where CPU time goes, by call stack"},
     {"exact", 0, OPTION_FLAG, AT(exact), NULL, "every allocation, not samples; slow"},
     {"rate", 0, OPTION_TEXT, AT(rate), "BYTES", "mean bytes between samples (default: 64K)"},
     {"every", 0, OPTION_TEXT, AT(every), "AMOUNT",

@@ -32,7 +32,7 @@ struct settings {
     /* where it goes */
     const char *output, *to, *title;
     /* what `run` records */
-    bool heap, exact;
+    bool heap, cpu, exact;
     const char *rate, *every;
     /* what is no option */
     const char **files;

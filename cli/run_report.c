@@ -2,7 +2,8 @@
  *
  *   FOLDER/NAME.PID.NNNN.heap   the last one tells what is live at exit
  *   FOLDER/NAME.PID.peak.heap   what was in use when most was, unless it was recorded exactly
- *   FOLDER/NAME.PID.svg         made here
+ *   FOLDER/NAME.cpu             CPU time; of children NAME.cpu_PID
+ *   FOLDER/NAME.PID.heap.svg    made here; for CPU time .CPU.svg
  *
  * Climate: cli.
  */
@@ -23,13 +24,30 @@
 
 /* ---- the files */
 
+bool run_heap_name(const char *rest, struct dump_name *out) {
+    char *end;
+    if (*rest++ != '.') return false;
+    out->pid = (pid_t)strtol(rest, &end, 10);
+    if (out->pid <= 0 || *end++ != '.') return false;
+    out->is_peak = strncmp(end, "peak.", 5) == 0;
+    out->number = strtoul(end, &end, 10);
+    return strcmp(out->is_peak ? end + 4 : end, ".heap") == 0;
+}
+
+bool run_cpu_name(const char *rest, struct dump_name *out) {
+    char *end;
+    if (strncmp(rest, ".cpu", 4) != 0) return false;
+    if (rest[4] == '\0') return true;
+    out->pid = (pid_t)strtol(rest + 5, &end, 10);
+    return rest[4] == '_' && out->pid > 0 && *end == '\0';
+}
+
 /* Of one process. */
 struct dumps {
     pid_t pid;
-    uint32_t n;           /* numbered ones */
-    unsigned long number; /* of the last */
-    off_t n_bytes;        /* of the last */
-    bool has_peak;
+    unsigned long number;                        /* of the last */
+    off_t n_bytes;                               /* of the last */
+    char last[NAME_MAX + 1], peak[NAME_MAX + 1]; /* files; "" where there is none */
 };
 
 struct found {
@@ -45,30 +63,24 @@ static struct dumps *dumps_of(struct found *f, pid_t pid) {
     return d;
 }
 
-/* NAME.PID.NNNN.heap or NAME.PID.peak.heap, written since the program began */
+static bool is_earlier(struct timespec a, struct timespec b) {
+    return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
+}
+
+/* If it is the probe's, and was written since the program began. */
 static void note_file(struct found *f, const struct run *r, const struct probe *p, const char *file,
                       int folder) {
     struct stat st;
-    char *end;
+    struct dump_name name = {0};
     size_t n = strlen(r->name);
-    if (strncmp(file, r->name, n) != 0 || file[n] != '.') return;
-    long pid = strtol(file + n + 1, &end, 10);
-    if (pid <= 0 || *end++ != '.') return;
-    bool is_peak = strncmp(end, "peak.", 5) == 0;
-    char *rest = end + 4;
-    unsigned long number = is_peak ? 0 : strtoul(end, &rest, 10);
-    if (*rest != '.' || strcmp(rest + 1, p->end) != 0) return;
-    if (fstatat(folder, file, &st, 0) != 0 || st.st_mtim.tv_sec < r->began.tv_sec ||
-        (st.st_mtim.tv_sec == r->began.tv_sec && st.st_mtim.tv_nsec < r->began.tv_nsec))
-        return; /* of an earlier run */
-    struct dumps *d = dumps_of(f, (pid_t)pid);
-    if (is_peak) {
-        d->has_peak = true;
-        return;
-    }
-    d->n++;
-    if (number >= d->number) {
-        d->number = number;
+    if (strncmp(file, r->name, n) != 0 || !p->read_name(file + n, &name)) return;
+    if (fstatat(folder, file, &st, 0) != 0 || is_earlier(st.st_mtim, r->began)) return;
+    struct dumps *d = dumps_of(f, name.pid > 0 ? name.pid : r->pid);
+    if (name.is_peak) {
+        (void)snprintf(d->peak, sizeof d->peak, "%s", file);
+    } else if (d->last[0] == '\0' || name.number > d->number) {
+        (void)snprintf(d->last, sizeof d->last, "%s", file);
+        d->number = name.number;
         d->n_bytes = st.st_size;
     }
 }
@@ -83,13 +95,30 @@ static struct found find_files(const struct run *r, const struct probe *p) {
     return f;
 }
 
-/* The program's own; if it wrote none (sh ends without saying so), those of the child with the largest. */
-static const struct dumps *choose(const struct found *f, pid_t pid) {
-    const struct dumps *best = NULL;
-    for (uint32_t i = 0; i < f->n; i++) {
-        if (f->all[i].pid == pid) return &f->all[i];
-        if (best == NULL || f->all[i].n_bytes > best->n_bytes) best = &f->all[i];
-    }
+static struct profile *read_last(const struct run *r, const struct dumps *d) {
+    char path[PATH_MAX];
+    struct profile *p = NULL;
+    struct report_error e;
+    (void)snprintf(path, sizeof path, "%s/%s", r->folder, d->last);
+    if (d->last[0] && report_read(path, &(struct report_options){0}, &p, &e) != 0)
+        say_error("%s", e.line);
+    return p;
+}
+
+/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of the child with the
+ * largest. Its last profile goes to *figures. */
+static const struct dumps *choose(const struct found *f, const struct run *r,
+                                  struct profile **figures) {
+    const struct dumps *own = NULL, *best = NULL;
+    for (uint32_t i = 0; i < f->n; i++)
+        if (f->all[i].pid == r->pid)
+            own = &f->all[i];
+        else if (best == NULL || f->all[i].n_bytes > best->n_bytes)
+            best = &f->all[i];
+    *figures = own ? read_last(r, own) : NULL;
+    if (best == NULL || (*figures && (*figures)->n_samples > 0)) return own;
+    profile_free(*figures);
+    *figures = read_last(r, best);
     return best;
 }
 
@@ -157,28 +186,29 @@ static void say_none(const struct run *r, const struct probe *p) {
                     "--every=10s writes them on the way",
                     p->what, r->name);
     else
-        say_warning("no %s profile: '%s' does not use libc's malloc, or ended by _exit()", p->what,
-                    r->name);
+        say_warning("no %s profile: '%s' %s", p->what, r->name, p->none);
 }
 
 /* What is shown of a process: one profile in detail. */
 struct subject {
-    char stem[PATH_MAX]; /* FOLDER/NAME.PID */
-    char last[PATH_MAX + 32], shown[PATH_MAX + 32];
-    const char *type;        /* of its values; NULL: its own */
-    const char *what;        /* that is */
-    struct profile *figures; /* the last one, without names; or NULL */
+    const struct run *run;
+    const struct dumps *dumps;
+    char last[PATH_MAX], peak[PATH_MAX], svg[PATH_MAX]; /* as the user would write them */
+    const char *shown;                                  /* one of the first two */
+    const char *type;                                   /* of its values; NULL: its own */
+    const char *what;                                   /* that is */
+    struct profile *figures;                            /* the last one, without names; or NULL */
 };
 
 /* The peak, where it was recorded. Else what is in use at exit; where nothing is then, or all was recorded, what was
  * allocated. */
-static void choose_view(struct subject *j, const struct dumps *d, const struct probe *p) {
-    j->what = "in use at the peak";
-    (void)snprintf(j->shown, sizeof j->shown, "%s.peak.%s", j->stem, p->end);
-    if (d->has_peak) return;
-    (void)snprintf(j->shown, sizeof j->shown, "%s", j->last);
-    if (j->figures == NULL || profile_find_type(j->figures, "alloc_space") == PROFILE_NONE) {
-        j->what = p->what;
+static void choose_view(struct subject *j) {
+    bool is_heap = j->figures && profile_find_type(j->figures, "alloc_space") != PROFILE_NONE;
+    j->shown = j->dumps->peak[0] ? j->peak : j->last;
+    if (j->dumps->peak[0]) {
+        j->what = "in use at the peak";
+    } else if (!is_heap) {
+        j->what = j->figures && j->figures->kind == PROFILE_CPU ? "CPU time" : "in all";
     } else if (is_sampled(j->figures) && total_of(j->figures, "inuse_space") > 0) {
         j->what = "in use at exit";
     } else {
@@ -187,48 +217,58 @@ static void choose_view(struct subject *j, const struct dumps *d, const struct p
     }
 }
 
-static void draw(const struct view *v, const struct run *r, const struct subject *j) {
+static void draw(const struct view *v, const struct subject *j) {
     char title[300];
-    struct settings to = {0};
-    char svg[PATH_MAX + 32];
-    (void)snprintf(svg, sizeof svg, "%s.svg", j->stem);
-    (void)snprintf(title, sizeof title, "%s: %s", r->name, j->what);
-    to.output = svg;
+    struct settings to = {.output = j->svg};
+    (void)snprintf(title, sizeof title, "%s: %s", j->run->name, j->what);
     FILE *out = output_open(&to);
     if (out == NULL) return;
     view_flame(v, out, title);
     if (output_close(&to, out) == EXIT_FINE)
-        (void)fprintf(stderr, "  %-16s %s\n", "flame graph", svg);
+        (void)fprintf(stderr, "  %-16s %s\n", "flame graph", j->svg);
     else
-        (void)remove(svg); /* half a picture */
+        (void)remove(j->svg); /* half a picture */
 }
 
-static void put_subject(const struct run *r, const struct subject *j, const struct dumps *d) {
+static void put_figures(const struct subject *j, const struct view *v) {
+    char number[64];
+    if (j->dumps->peak[0])
+        put_line("peak", total_of(v->p, "inuse_space"), total_of(v->p, "inuse_objects"));
+    if (j->figures == NULL) return;
+    if (j->figures->kind == PROFILE_HEAP) {
+        put_heap(j->figures);
+    } else if (j->figures->kind == PROFILE_CPU) {
+        (void)fprintf(
+            stderr, "  %-16s %12s\n  %-16s %12.0f\n", "CPU time",
+            table_number(table_unit_for(view_unit(v), v->total), v->total, number, sizeof number),
+            "samples", total_of(j->figures, "samples"));
+    }
+}
+
+static void put_subject(const struct subject *j) {
     const char *files[] = {j->shown};
     struct settings s = {.files = files, .n_files = 1, .type = j->type};
     struct profile *p;
     int status;
     struct view *v = load_view(&s, &p, &status);
     if (v == NULL) return;
-    if (d->has_peak) put_line("peak", total_of(p, "inuse_space"), total_of(p, "inuse_objects"));
-    if (j->figures && j->figures->kind == PROFILE_HEAP) put_heap(j->figures);
+    put_figures(j, v);
     if (v->n_stacks > 0) {
         (void)fprintf(stderr, "%s:\n", j->what);
         view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES});
         (void)fprintf(stderr, "files:\n");
-        draw(v, r, j);
+        draw(v, j);
     }
-    if (d->has_peak) (void)fprintf(stderr, "  %-16s %s\n", "peak profile", j->shown);
-    if (d->n > 0) (void)fprintf(stderr, "  %-16s %s\n", "last profile", j->last);
+    if (j->dumps->peak[0]) (void)fprintf(stderr, "  %-16s %s\n", "peak profile", j->peak);
+    if (j->dumps->last[0]) (void)fprintf(stderr, "  %-16s %s\n", "last profile", j->last);
     view_free(v);
     profile_free(p);
 }
 
 static void put_probe(const struct run *r, const struct probe *p) {
     struct found found = find_files(r, p);
-    const struct dumps *d = choose(&found, r->pid);
-    struct subject j = {0};
-    struct report_error e;
+    struct subject j = {.run = r};
+    const struct dumps *d = j.dumps = choose(&found, r, &j.figures);
     if (d == NULL) {
         say_none(r, p);
         return;
@@ -236,19 +276,19 @@ static void put_probe(const struct run *r, const struct probe *p) {
     if (d->pid != r->pid)
         (void)fprintf(
             stderr,
-            "  %s wrote no %s profile itself; this is the largest of its children, process %d\n",
+            "  %s recorded nothing itself; this is its child with the largest %s profile, process %d\n",
             r->name, p->what, (int)d->pid);
-    (void)snprintf(j.stem, sizeof j.stem, "%s/%s.%d", r->folder, r->name, (int)d->pid);
-    (void)snprintf(j.last, sizeof j.last, "%s.%04lu.%s", j.stem, d->number, p->end);
-    if (d->n > 0 && report_read(j.last, &(struct report_options){0}, &j.figures, &e) != 0)
-        say_error("%s", e.line);
-    choose_view(&j, d, p);
-    put_subject(r, &j, d);
+    (void)snprintf(j.last, sizeof j.last, "%s/%s", r->folder, d->last);
+    (void)snprintf(j.peak, sizeof j.peak, "%s/%s", r->folder, d->peak);
+    (void)snprintf(j.svg, sizeof j.svg, "%s/%s.%d.%s.svg", r->folder, r->name, (int)d->pid,
+                   p->what);
+    choose_view(&j);
+    put_subject(&j);
     uint32_t n_others = found.n - 1;
     if (n_others > 0)
         (void)fprintf(stderr, "  and those of %u other process%s in %s\n", n_others,
                       n_others == 1 ? "" : "es", r->folder);
-    if (j.figures) profile_free(j.figures);
+    profile_free(j.figures);
     free(found.all);
 }
 

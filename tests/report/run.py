@@ -89,9 +89,24 @@ _, _, errors, place = vrun(SUBJECT, "fork", "grow")
 check_has("a child", errors, f"and those of 1 other process in {place}")
 status, _, errors, place = vrun("sh", "-c", f"{SUBJECT} grow; {SUBJECT} exit 0; {SUBJECT} exit 5")
 check("of a shell: status", status, 5)
-check_has("of a shell: itself none", errors, "sh wrote no heap profile itself; this is the largest of its children")
+check_has("of a shell: itself none", errors, "sh recorded nothing itself; this is its child with the largest heap profile")
 check_has("of a shell: others", errors, "and those of 2 other processes in ")
 check_near("of a shell: peak", amount(errors, "peak"), 25e6, 3e6)
+
+# ---- CPU time
+status, _, errors, place = vrun("--cpu", "--heap", SUBJECT, "spin", "grow", "exit", "3")
+check("cpu: status", status, 3)
+times = re.findall(r"^  CPU time +([0-9.]+)(m?)s$", errors, re.M)
+check("cpu: a time", len(times), 1)
+check_has("cpu: the heap as well", errors, "in use at the peak:\n")
+check_has("cpu: where", errors.partition("\nCPU time:\n")[2], "% spin < main < ")
+check("cpu: files", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place)),
+      ["subject.N.CPU.svg", "subject.N.N.heap", "subject.N.heap.svg", "subject.N.peak.heap", "subject.cpu"])
+status, _, errors, place = vrun("--cpu", "sh", "-c", f"{SUBJECT} spin; exit 2")
+check("cpu of a shell: status", status, 2)
+check_has("cpu of a shell: of its child", errors, "sh recorded nothing itself; this is its child with the largest CPU profile")
+check_has("cpu of a shell: where", errors, "% spin < main < ")
+check("cpu alone: no heap", ".heap" in errors, False)
 
 # ---- exit status
 for argv, expected in [((SUBJECT, "exit", "0"), 0), ((SUBJECT, "exit", "255"), 255), ((SUBJECT, "kill", "9"), 137),
@@ -208,6 +223,9 @@ t.expect("job control: ^Z stops both", "Stopped")
 t.expect("job control: the shell is back", "prompt> ")
 t.type("fg\n")
 t.expect("job control: back again", "signals line exit 0\r\n")
+end = time.monotonic() + 60
+while os.tcgetpgrp(t.fd) == t.pid and time.monotonic() < end:  # until the shell has handed the terminal over
+    time.sleep(0.01)
 t.type("\x03")
 t.expect("job control: it goes on", "signals=1")
 t.type("hello\n")

@@ -1,6 +1,7 @@
 /* subject.c - a program for `vitrine run`: takes one step after another.
  *
  *   grow          20 MB from hold_much, 5 MB from hold_on, then the 20 MB are freed
+ *   spin          0.3 s of CPU time
  *   line          reads a line and prints it
  *   fork          the rest is done by a child as well
  *   signals       says "ready", waits for a SIGINT or SIGTERM, then a little for more, prints how many came
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCK 10000
@@ -32,6 +34,13 @@ static void grow(void) {
     for (int i = 0; i < 2000; i++) hold_much(i);
     for (int i = 2000; i < 2500; i++) hold_on(i);
     for (int i = 0; i < 2000; i++) free(held[i]);
+}
+
+__attribute__((noinline)) static void spin(void) {
+    volatile unsigned long n = 0;
+    clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10;
+    while (clock() < end)
+        for (int i = 0; i < 1000000; i++) n = n + 1;
 }
 
 static void line(void) {
@@ -68,6 +77,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         int number = i + 1 < argc ? atoi(argv[i + 1]) : 0;
         if (strcmp(argv[i], "grow") == 0) grow();
+        if (strcmp(argv[i], "spin") == 0) spin();
         if (strcmp(argv[i], "line") == 0) line();
         if (strcmp(argv[i], "signals") == 0) signals();
         if (strcmp(argv[i], "fork") == 0 && fork() > 0) wait(NULL);
