@@ -260,7 +260,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
         say_error("%s", e.line);
         return 1;
     }
-    if (a->is_prompt) pprof_tell_filters(a, s, v, out);
+    if (a->is_prompt) pprof_tell_filters(a, s, v, stdout);
     status = put_view(a, s, v, out);
     view_free(v);
     return status;
