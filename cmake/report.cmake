@@ -22,16 +22,17 @@ set(VT_REPORT_SOURCES
     report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
-foreach(file flame.css flame.js)
+foreach(file flame.css flame.js flame.svg flame.html)
     string(REPLACE . _ name web_${file})
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}.c
         COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/web/${file} -DOUT=${CMAKE_BINARY_DIR}/${name}.c -DNAME=${name}
                 -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
         DEPENDS ${CMAKE_SOURCE_DIR}/web/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
     list(APPEND VT_REPORT_SOURCES ${CMAKE_BINARY_DIR}/${name}.c)
+    list(APPEND VT_WEB_FILES ${CMAKE_BINARY_DIR}/${name}.c)
 endforeach()
 # One target makes them, so that the flavours of the library do not make them at the same time.
-add_custom_target(vitrine_web_files DEPENDS ${CMAKE_BINARY_DIR}/web_flame_css.c ${CMAKE_BINARY_DIR}/web_flame_js.c)
+add_custom_target(vitrine_web_files DEPENDS ${VT_WEB_FILES})
 
 function(vt_report_flags target)
     add_dependencies(${target} vitrine_web_files)

@@ -424,6 +424,7 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
     move_samples(&m, types, factor);
+    p->is_difference = p->is_difference || from->is_difference || factor < 0;
     for (uint32_t i = 0; i < from->n_notes; i++) {
         uint32_t note = move_string(&m, from->notes[i]);
         *REPORT_PUSH(p->notes, p->n_notes, p->cap_notes) = note;

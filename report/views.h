@@ -44,8 +44,9 @@ void view_tags(const struct view *v, const struct view_print *how);
 void profile_print_raw(const struct profile *p, FILE *out);
 void profile_write_json(const struct profile *p, FILE *out);
 void profile_write_csv(const struct profile *p, FILE *out);
-/* The flame graph: an SVG picture that needs nothing but itself. */
+/* The flame graph: an SVG picture, or an HTML page, that needs nothing but itself. */
 void view_flame(const struct view *v, FILE *out, const char *title);
+void view_flame_page(const struct view *v, FILE *out, const char *title);
 
 /* The source of the functions that match, with what each line costs. The view must be by lines. */
 struct view_list_options {
