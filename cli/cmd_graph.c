@@ -50,7 +50,8 @@ static int run(struct settings *s) {
 const struct command cmd_graph = {
     .name = "graph",
     .usage = "graph [OPTION...] [PROGRAM] PROFILE... [-o OUT.dot|svg|pdf|png|ps|gif]",
-    .summary = "the call graph: as text for graphviz, or drawn where graphviz is installed",
+    .summary =
+        "the call graph, drawn by graphviz where it is installed, else by ourselves; or its text",
     .example = "vitrine graph app.0001.heap -o app.svg",
     .groups = {options_data, options_filter, options_shape, options_flame, options_output},
     .min_files = 1,

@@ -78,6 +78,10 @@ struct view_dot_options {
 };
 /* False: no node is large enough, and nothing was written. */
 bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
+/* The same graph drawn by ourselves as "svg", "pdf", "ps" or "ps2". */
+bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
+                FILE *out);
+bool view_graph_knows(const char *format);
 
 /* profile.proto, gzipped. Gives 0, or -1 with errno. */
 int profile_write_proto(const struct profile *p, FILE *out);
