@@ -57,7 +57,7 @@ const struct option_row options_output[] = {
 };
 const struct option_row options_convert[] = {
     {"to", 0, OPTION_TEXT, AT(to), "KIND",
-     "pprof, collapsed or callgrind (default: by the name of OUT)"},
+     "pprof, collapsed, callgrind, speedscope, firefox or trace (default: by the name of OUT)"},
     {0},
 };
 

@@ -20,7 +20,8 @@ set(VT_REPORT_SOURCES
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c
-    report/call_graph.c report/layout.c report/canvas.c report/view_graph.c)
+    report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
+    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js flame.svg flame.html)

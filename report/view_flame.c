@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/call_tree.h"
 #include "report/text.h"
 
 #define WIDTH 1200 /* units of the picture; the browser scales it */
@@ -34,69 +35,11 @@
 
 extern const char web_flame_css[], web_flame_js[], web_flame_svg[], web_flame_html[];
 
-/* ---- the tree of calls */
-
-struct call {
-    uint32_t node, parent, first_child, next_sibling;
-    double value, weight;     /* the sum, and the sum of absolute values */
-    double x;                 /* where it begins, as a fraction of the whole */
-    uint32_t depth, drawn_as; /* drawn_as: its number among those drawn */
-};
-
-struct calls {
-    struct call *all; /* [0] is "all"; a caller stands before what it calls */
-    uint32_t n, cap;
-    struct index index;
-};
-
-static uint64_t call_key(uint32_t parent, uint32_t node) {
-    return hash_mix(hash_mix(7, parent), node);
-}
-
-static uint64_t call_hash(const void *owner, uint32_t i) {
-    const struct calls *c = owner;
-    return call_key(c->all[i].parent, c->all[i].node);
-}
-
-static uint32_t call_below(struct calls *c, uint32_t parent, uint32_t node) {
-    uint32_t *slot = index_first(&c->index, call_key(parent, node));
-    for (; *slot != INDEX_FREE; slot = index_next(&c->index, slot))
-        if (c->all[*slot].parent == parent && c->all[*slot].node == node) return *slot;
-    uint32_t id = *slot = c->n;
-    *REPORT_PUSH(c->all, c->n, c->cap) = (struct call){.node = node,
-                                                       .parent = parent,
-                                                       .next_sibling = c->all[parent].first_child,
-                                                       .first_child = PROFILE_NONE,
-                                                       .depth = c->all[parent].depth + 1};
-    c->all[parent].first_child = id;
-    index_added(&c->index, call_hash, c);
-    return id;
-}
-
-static void make_calls(const struct view *v, struct calls *c) {
-    index_init(&c->index);
-    *REPORT_PUSH(c->all, c->n, c->cap) = (struct call){.node = PROFILE_NONE,
-                                                       .parent = PROFILE_NONE,
-                                                       .first_child = PROFILE_NONE,
-                                                       .next_sibling = PROFILE_NONE};
-    for (uint32_t i = 0; i < v->n_stacks; i++) {
-        const struct view_stack *s = &v->stacks[i];
-        uint32_t call = 0;
-        if (s->value == 0) continue;
-        for (uint32_t k = s->n;; k--) {
-            c->all[call].value += s->value;
-            c->all[call].weight += fabs(s->value);
-            if (k == 0 || c->all[call].depth >= MAX_DEPTH) break;
-            call = call_below(c, call, v->frames[s->first + k - 1]);
-        }
-    }
-}
-
 /* ---- places: which calls are drawn, and where */
 
 struct drawing {
     const struct view *v;
-    struct calls calls;
+    struct call_tree calls;
     uint32_t *drawn; /* callers first */
     uint32_t n_drawn, cap_drawn;
     double least; /* a weight below is not drawn */
@@ -134,7 +77,7 @@ static void place_children(struct drawing *d, uint32_t parent) {
     }
 }
 
-static uint32_t count_above(const struct calls *c, double least) {
+static uint32_t count_above(const struct call_tree *c, double least) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) n += c->all[i].weight >= least;
     return n;
@@ -275,14 +218,13 @@ static void put_template(const struct drawing *d, const char *text) {
 static void draw(const struct view *v, FILE *out, const char *title, const char *template,
                  unsigned top) {
     struct drawing d = {.v = v, .out = out, .title = title, .top = top};
-    make_calls(v, &d.calls);
+    call_tree_new(&d.calls, v, MAX_DEPTH);
     place_all(&d);
     const struct call *all = &d.calls.all[0];
     d.unit = table_unit_for(view_unit(v), all->weight);
     d.is_difference = v->p->is_difference || all->weight != fabs(all->value);
     put_template(&d, template);
-    free(d.calls.all);
-    index_free(&d.calls.index);
+    call_tree_free(&d.calls);
     free(d.drawn);
 }
 

@@ -91,6 +91,16 @@ static inline int64_t whole_value(double value) {
     return llrint(value);
 }
 
+/* For speedscope: one of its profiles per view, all views of one profile and by the same; `active` is shown first. What
+ * is below zero is left out: it has no place there. */
+void view_speedscope(const struct view *const *views, uint32_t n, uint32_t active,
+                     const char *title, FILE *out);
+/* For the Firefox Profiler: its processed profile. */
+void view_firefox(const struct view *v, const char *title, FILE *out);
+/* For Perfetto and chrome://tracing: the tree of calls as slices, as if each had run once. False, and nothing is
+ * written, when the values are no times or counts. */
+bool view_trace(const struct view *v, const char *title, FILE *out);
+
 /* What pprof --raw writes: names, then the profile. `program` goes into its first lines. */
 void profile_write_symbolized(const struct profile *p, FILE *out, const char *program);
 
