@@ -57,9 +57,16 @@ static bool take_program(struct settings *s) {
     return false;
 }
 
+static bool merge(struct profile *p, const struct profile *more, const char *path, double factor) {
+    if (profile_merge(p, more, factor) == 0) return true;
+    say_error("'%s' has %s, the others have %s: they cannot be put together", path,
+              profile_text(more, more->types[more->default_type].name),
+              profile_text(p, p->types[p->default_type].name));
+    return false;
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
-static bool read_into(struct profile **p, const char *path, const struct report_options *o,
-                      double factor) {
+static bool read_into(struct profile **p, const char *path, const struct report_options *o) {
     struct report_error e;
     struct profile *more;
     if (report_read(path, o, &more, &e) != 0) {
@@ -70,13 +77,27 @@ static bool read_into(struct profile **p, const char *path, const struct report_
         *p = more;
         return true;
     }
-    int status = profile_merge(*p, more, factor);
-    if (status != 0)
-        say_error("'%s' has %s, the others have %s: they cannot be put together", path,
-                  profile_text(more, more->types[more->default_type].name),
-                  profile_text(*p, (*p)->types[(*p)->default_type].name));
+    bool is_good = merge(*p, more, path, 1);
     profile_free(more);
-    return status == 0;
+    return is_good;
+}
+
+/* The base has its names looked up by itself: it may be of another build at the same path. */
+static bool subtract(const struct settings *s, struct profile *p, const struct report_options *o) {
+    struct symbols_options so = symbols_from(s);
+    struct profile *base = NULL;
+    if (!read_into(&base, s->base, o)) return false;
+    if (!s->no_symbols) symbols_resolve(base, &so);
+    bool is_good = merge(p, base, s->base, -1);
+    profile_free(base);
+    return is_good;
+}
+
+/* Of two files the same may have to be said; once is enough. */
+static void say_note(const struct profile *p, uint32_t i) {
+    for (uint32_t k = 0; k < i; k++)
+        if (p->notes[k] == p->notes[i]) return;
+    say_warning("%s", profile_text(p, p->notes[i]));
 }
 
 struct symbols_options symbols_from(const struct settings *s) {
@@ -97,16 +118,18 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     bool is_good = true;
-    for (uint32_t i = 0; is_good && i < s->n_files; i++)
-        is_good = read_into(&p, s->files[i], &o, 1);
-    if (is_good && s->base) is_good = read_into(&p, s->base, &o, -1);
+    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(&p, s->files[i], &o);
     if (!is_good || p == NULL) {
         profile_free(p);
         return NULL;
     }
     struct symbols_options so = symbols_from(s);
     if (!s->no_symbols) symbols_resolve(p, &so);
-    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    if (s->base && !subtract(s, p, &o)) {
+        profile_free(p);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
 }
 

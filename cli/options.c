@@ -66,6 +66,12 @@ const struct option_row options_flame[] = {
     {0},
 };
 
+const struct option_row options_diff[] = {
+    {"view", 0, OPTION_TEXT, AT(view), "NAME",
+     "top, tree, peek, list, traces, flame, graph ... (default: top)"},
+    {0},
+};
+
 /* ---- finding */
 
 static const struct option_row *find_option(const struct command *c, const char *name, size_t n) {

@@ -62,7 +62,7 @@ if(VT_TESTS)
     endforeach()
 endif()
 
-set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
+set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c
     cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 

@@ -175,6 +175,9 @@ void symbols_resolve(struct profile *p, const struct symbols_options *o) {
         if (map.has_functions || !has_unknown(p, i)) continue;
         struct module *m = open_mapping(&r, &map);
         if (m != NULL) resolve_in(&r, m, i);
+        /* what is written of it can then be told from other builds */
+        if (m != NULL && map.build_id == 0)
+            p->mappings[i].build_id = profile_string(p, module_build_id(m));
         module_close(m);
     }
     resolve_unmapped(&r);
