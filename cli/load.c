@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal.h"
 #include "report/read.h"
 #include "report/symbols.h"
 
@@ -17,6 +18,7 @@ const char *said_by = "vitrine";
 
 static void say(const char *how, const char *format, va_list ap) {
     (void)fflush(stdout);
+    progress_end();
     (void)fprintf(stderr, "%s: %s: ", said_by, how);
     (void)vfprintf(stderr, format, ap);
     (void)fputc('\n', stderr);
@@ -107,6 +109,7 @@ struct symbols_options symbols_from(const struct settings *s) {
 struct profile *load_profiles(struct settings *s) {
     struct report_options o = {.thread = s->thread};
     struct profile *p = NULL;
+    progress_begin();
     if (!take_program(s)) return NULL;
     if (s->program && !report_is_program(s->program)) {
         FILE *f = fopen(s->program, "re");
@@ -129,6 +132,7 @@ struct profile *load_profiles(struct settings *s) {
         profile_free(p);
         return NULL;
     }
+    progress_end();
     for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
 }
@@ -209,7 +213,9 @@ struct view_print print_from(const struct settings *s, FILE *out) {
                                .form = s->json  ? TABLE_AS_JSON
                                        : s->csv ? TABLE_AS_CSV
                                                 : TABLE_AS_TEXT,
-                               .n_max = s->n_max};
+                               .n_max = s->n_max,
+                               .width = terminal_width(out),
+                               .has_colour = terminal_has_colour(out)};
 }
 
 /* ---- the output */

@@ -21,7 +21,7 @@ set(VT_REPORT_SOURCES
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c
     report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
-    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c)
+    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js flame.svg flame.html)
@@ -62,7 +62,7 @@ if(VT_TESTS)
     endforeach()
 endif()
 
-set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c
+set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/dialect_pprof.c cli/pprof_prompt.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 

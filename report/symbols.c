@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "report/names.h"
+#include "report/progress.h"
 
 #define MAX_INLINED 65
 #define MAX_PATH 4096
@@ -144,6 +145,10 @@ static void resolve_in(struct resolving *r, struct module *m, uint32_t mapping) 
             const struct profile_mapping *map = &p->mappings[mapping];
             if (!module_address(m, l->address - map->start + map->offset, &address)) continue;
         }
+        progress("names of",
+                 mapping == PROFILE_NONE ? r->options->program
+                                         : profile_text(p, p->mappings[mapping].file),
+                 i, p->n_locations);
         uint32_t n = module_find(m, address, frames, MAX_INLINED);
         if (n > 0) set_frames(r, i, frames, n);
     }

@@ -15,6 +15,8 @@ struct view_print {
     enum table_form form;
     uint32_t n_max;      /* rows, or stacks; 0: all */
     const char *pattern; /* view_tree: only functions that match; NULL: all */
+    unsigned width;      /* of the terminal: longer names are cut; 0: as long as they are */
+    bool has_colour;
 };
 
 /* A table of the view's values, not begun yet. */
@@ -27,6 +29,9 @@ static inline struct table view_table(const struct view *v, const struct view_pr
                           .total = v->total,
                           .columns = columns,
                           .n_columns = n_columns,
+                          .width = how->width,
+                          .has_colour = how->has_colour && how->form == TABLE_AS_TEXT,
+                          .is_difference = v->p->is_difference,
                           .unit = table_unit_for(view_unit(v), v->weight)};
 }
 
