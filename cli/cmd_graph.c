@@ -33,7 +33,9 @@ static int run(struct settings *s) {
                                  .max_degree = 8,
                                  .node_fraction = 0.005,
                                  .edge_fraction = 0.001,
+                                 .whole = p->is_difference ? v->weight : 0,
                                  .for_screen = true};
+    if (o.unit.suffix[0] == '\0') o.unit.suffix = view_type(v); /* "Total samples: 43" */
     FILE *out = output_open(s);
     status = EXIT_COULD_NOT;
     if (out) {

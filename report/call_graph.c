@@ -74,10 +74,9 @@ static void choose_edges(struct call_graph *g) {
 }
 
 void call_graph_new(struct call_graph *g, const struct view *v, const struct view_dot_options *o) {
-    *g = (struct call_graph){.v = v,
-                             .o = o,
-                             .least_node = trunc(o->node_fraction * fabs(v->shown)),
-                             .least_edge = trunc(o->edge_fraction * fabs(v->shown))};
+    *g = (struct call_graph){.v = v, .o = o, .whole = o->whole != 0 ? o->whole : v->shown};
+    g->least_node = trunc(o->node_fraction * fabs(g->whole));
+    g->least_edge = trunc(o->edge_fraction * fabs(g->whole));
     choose_nodes(g);
     if (g->n_nodes > 0) choose_edges(g);
 }
@@ -98,7 +97,7 @@ const char *graph_number(const struct call_graph *g, double value, char *out, si
 }
 
 double graph_share(const struct call_graph *g, double value) {
-    return g->v->shown == 0 ? 0 : value / g->v->shown;
+    return g->whole == 0 ? 0 : value / g->whole;
 }
 
 double graph_font(const struct call_graph *g, uint32_t node) {

@@ -24,6 +24,7 @@ struct call_graph {
     uint32_t n_nodes;
     struct graph_edge *edges; /* by value */
     uint32_t n_edges, cap_edges;
+    double whole; /* what shares are of */
     double least_node, least_edge;
 };
 
@@ -32,7 +33,7 @@ void call_graph_free(struct call_graph *g);
 
 /* A value in the graph's unit, in `out`, which is given back. */
 const char *graph_number(const struct call_graph *g, double value, char *out, size_t n_bytes);
-/* Of what is shown; 1 is all. */
+/* 1 is all. */
 double graph_share(const struct call_graph *g, double value);
 /* 8 to 58 points, by the node's own share. */
 double graph_font(const struct call_graph *g, uint32_t node);

@@ -311,7 +311,7 @@ static void make_stacks(struct making *m) {
         uint32_t stack = twin_of ? twin_of[p->samples[i].stack] : p->samples[i].stack;
         double value = p->values[(size_t)i * p->n_types + v->options.type];
         all[stack] += value;
-        v->total += value;
+        if (!m->o->drops_negative) v->total += value;
         v->has_sample[i] = has_right_labels(m, i);
         if (!v->has_sample[i]) continue;
         wanted[stack] += value;
@@ -321,6 +321,7 @@ static void make_stacks(struct making *m) {
         if (m->o->drops_negative && all[i] < 0) all[i] = 0;
         if (m->o->drops_negative && wanted[i] < 0) wanted[i] = 0;
         v->weight += fabs(all[i]);
+        if (m->o->drops_negative) v->total += all[i]; /* of what is left */
         if (is_used[i]) is_used[i] = add_stack(m, i, wanted[i]);
     }
     for (uint32_t i = 0; i < p->n_samples; i++) {

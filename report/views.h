@@ -78,6 +78,7 @@ struct view_dot_options {
     struct table_unit unit;
     uint32_t max_nodes, max_degree;      /* the old tool's: 80, 8 */
     double node_fraction, edge_fraction; /* smaller ones are not drawn: .005, .001 */
+    double whole;                        /* what shares are of; 0: of what is shown */
     bool for_paper, for_screen;          /* one page; no line thinner than one */
     bool marks_leaks;
 };
