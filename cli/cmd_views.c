@@ -1,12 +1,10 @@
 /* cmd_views.c - the commands that print a view of profiles: top, tree, peek, list,
- * disasm, traces, tags, collapsed, raw, diff.
+ * disasm, traces, tags, collapsed, raw.
  * They differ in one call, so they share a file.   Climate: cli.
  */
 #include "cli/command.h"
 
 #include <errno.h>
-
-#include "report/read.h"
 
 /* Prints what `out` is about to show; only for people. */
 static void put_summary(const struct view *v, const struct settings *s, FILE *out) {
@@ -142,24 +140,6 @@ static int run_raw(struct settings *s) {
     return status;
 }
 
-/* BEFORE AFTER, and perhaps the program before them */
-static int run_diff(struct settings *s) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_files; i++) n += !report_is_program(s->files[i]);
-    if (n != 2) {
-        say_error("diff compares two profiles, and %u are given; usage: vitrine %s", n,
-                  cmd_diff.usage);
-        return EXIT_USAGE;
-    }
-    for (uint32_t i = 0; i < s->n_files; i++) {
-        if (report_is_program(s->files[i])) continue;
-        s->base = s->files[i];
-        for (; i + 1 < s->n_files; i++) s->files[i] = s->files[i + 1];
-        s->n_files--;
-    }
-    return show(s, print_top, NULL, true);
-}
-
 #define NO_PROFILE "no profile is given"
 
 const struct command cmd_top = {
@@ -251,14 +231,4 @@ const struct command cmd_raw = {
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_raw,
-};
-const struct command cmd_diff = {
-    .name = "diff",
-    .usage = "diff [OPTION...] [PROGRAM] BEFORE AFTER",
-    .summary = "what grew and what shrank between two profiles of a program",
-    .example = "vitrine diff monday.pb.gz friday.pb.gz",
-    .groups = {options_data, options_filter, options_shape, options_form, options_output},
-    .min_files = 2,
-    .missing = "two profiles are needed",
-    .run = run_diff,
 };

@@ -30,7 +30,7 @@ struct settings {
     bool full_names, no_inlines, cum, json, csv;
     uint32_t n_max;
     /* where it goes */
-    const char *output, *to, *title;
+    const char *output, *to, *title, *view;
     /* what `run` records */
     bool heap, cpu, exact;
     const char *rate, *every;
@@ -62,12 +62,12 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[], options_form[];
+    options_convert[], options_flame[], options_form[], options_diff[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
     const char *example;
-    const struct option_row *groups[7]; /* ended by NULL */
+    const struct option_row *groups[8]; /* ended by NULL */
     uint32_t min_files;
     const char *missing; /* what to say when there are fewer */
     bool

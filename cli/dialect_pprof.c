@@ -260,7 +260,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
         say_error("%s", e.line);
         return 1;
     }
-    if (a->is_prompt) pprof_tell_filters(a, s, v, out);
+    if (a->is_prompt) pprof_tell_filters(a, s, v, stdout);
     status = put_view(a, s, v, out);
     view_free(v);
     return status;
@@ -324,7 +324,7 @@ static int put_symbols(const struct settings *s, FILE *out) {
 
 /* ---- the whole */
 
-static int load_and_report(struct asked *a, struct settings *s) {
+static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
     int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
@@ -333,7 +333,7 @@ static int load_and_report(struct asked *a, struct settings *s) {
 }
 
 /* The threads that a jemalloc profile counts: after "  t*:" its header has a line "  t3: ..." for each. */
-static int each_thread(struct asked *a, struct settings *s) {
+static int each_thread(const struct asked *a, const struct settings *s) {
     char *line = NULL;
     size_t room = 0;
     int status = 0;
@@ -348,13 +348,14 @@ static int each_thread(struct asked *a, struct settings *s) {
         char thread[16];
         if (sscanf(line, "  t%u:", &number) != 1) continue;
         (void)snprintf(thread, sizeof thread, "%u", number);
+        struct asked asked = *a;
         struct settings once = *s; /* loading takes the program out of the files */
         const char *files[64];
         once.n_files = s->n_files < 64 ? s->n_files : 64;
         memcpy(files, s->files, once.n_files * sizeof *files);
         once.files = files;
-        a->thread = once.thread = thread;
-        status = load_and_report(a, &once);
+        asked.thread = once.thread = thread;
+        status = load_and_report(&asked, &once);
     }
     free(line);
     (void)fclose(in);
@@ -400,6 +401,7 @@ static char *save_folder(const struct asked *a) {
 static void expand_farms(struct asked *a, char ***made, uint32_t *n_made) {
     uint32_t cap = 0, cap_made = 0, n = 0;
     const char **files = NULL;
+    REPORT_ROOM(files, 0, cap, a->n_rest + 1);
     for (uint32_t i = 0; i < a->n_rest; i++) {
         const char *at = strrchr(a->rest[i], '@');
         char *end = NULL;

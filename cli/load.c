@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal.h"
 #include "report/read.h"
 #include "report/symbols.h"
 
@@ -17,6 +18,7 @@ const char *said_by = "vitrine";
 
 static void say(const char *how, const char *format, va_list ap) {
     (void)fflush(stdout);
+    progress_end();
     (void)fprintf(stderr, "%s: %s: ", said_by, how);
     (void)vfprintf(stderr, format, ap);
     (void)fputc('\n', stderr);
@@ -68,8 +70,16 @@ static void scale_to(struct profile *p, const struct profile *base) {
     }
 }
 
+static bool merge(struct profile *p, const struct profile *more, const char *path, double factor) {
+    if (profile_merge(p, more, factor) == 0) return true;
+    say_error("'%s' has %s, the others have %s: they cannot be put together", path,
+              profile_text(more, more->types[more->default_type].name),
+              profile_text(p, p->types[p->default_type].name));
+    return false;
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
-static bool read_into(struct settings *s, struct profile **p, const char *path, double factor) {
+static bool read_into(struct settings *s, struct profile **p, const char *path) {
     struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
     struct report_error e;
     struct profile *more = NULL;
@@ -85,14 +95,28 @@ static bool read_into(struct settings *s, struct profile **p, const char *path, 
         *p = more;
         return true;
     }
-    if (factor < 0 && s->normalizes) scale_to(*p, more);
-    int status = profile_merge(*p, more, factor);
-    if (status != 0)
-        say_error("'%s' has %s, the others have %s: they cannot be put together", path,
-                  profile_text(more, more->types[more->default_type].name),
-                  profile_text(*p, (*p)->types[(*p)->default_type].name));
+    bool is_good = merge(*p, more, path, 1);
     profile_free(more);
-    return status == 0;
+    return is_good;
+}
+
+/* The base has its names looked up by itself: it may be of another build at the same path. */
+static bool subtract(struct settings *s, struct profile *p) {
+    struct symbols_options so = symbols_from(s);
+    struct profile *base = NULL;
+    if (!read_into(s, &base, s->base)) return false;
+    if (!s->no_symbols) symbols_resolve(base, &so);
+    if (s->normalizes) scale_to(p, base);
+    bool is_good = merge(p, base, s->base, -1);
+    profile_free(base);
+    return is_good;
+}
+
+/* Of two files the same may have to be said; once is enough. */
+static void say_note(const struct profile *p, uint32_t i) {
+    for (uint32_t k = 0; k < i; k++)
+        if (p->notes[k] == p->notes[i]) return;
+    say_warning("%s", profile_text(p, p->notes[i]));
 }
 
 struct symbols_options symbols_from(const struct settings *s) {
@@ -105,6 +129,7 @@ struct symbols_options symbols_from(const struct settings *s) {
 
 struct profile *load_profiles(struct settings *s) {
     struct profile *p = NULL;
+    progress_begin();
     if (!take_program(s)) return NULL;
     if (s->program && !report_is_program(s->program)) {
         FILE *f = fopen(s->program, "re");
@@ -116,15 +141,19 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     bool is_good = true;
-    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i], 1);
-    if (is_good && s->base) is_good = read_into(s, &p, s->base, -1);
+    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i]);
     if (!is_good || p == NULL) {
         profile_free(p);
         return NULL;
     }
     struct symbols_options so = symbols_from(s);
     if (!s->no_symbols) symbols_resolve(p, &so);
-    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    if (s->base && !subtract(s, p)) {
+        profile_free(p);
+        return NULL;
+    }
+    progress_end();
+    for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
 }
 
@@ -204,7 +233,9 @@ struct view_print print_from(const struct settings *s, FILE *out) {
                                .form = s->json  ? TABLE_AS_JSON
                                        : s->csv ? TABLE_AS_CSV
                                                 : TABLE_AS_TEXT,
-                               .n_max = s->n_max};
+                               .n_max = s->n_max,
+                               .width = terminal_width(out),
+                               .has_colour = terminal_has_colour(out)};
 }
 
 /* ---- the output */

@@ -59,12 +59,18 @@ const struct option_row options_output[] = {
 };
 const struct option_row options_convert[] = {
     {"to", 0, OPTION_TEXT, AT(to), "KIND",
-     "pprof, collapsed or callgrind (default: by the name of OUT)"},
+     "pprof, collapsed, callgrind, speedscope, firefox or trace (default: by the name of OUT)"},
     {0},
 };
 
 const struct option_row options_flame[] = {
     {"title", 0, OPTION_TEXT, AT(title), "TEXT", "above the picture (default: the profile's name)"},
+    {0},
+};
+
+const struct option_row options_diff[] = {
+    {"view", 0, OPTION_TEXT, AT(view), "NAME",
+     "top, tree, peek, list, traces, flame, graph ... (default: top)"},
     {0},
 };
 

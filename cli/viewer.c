@@ -62,6 +62,17 @@ FILE *viewer_file(const struct asked *a, char *path, size_t n_bytes) {
     return out;
 }
 
+/* At the prompt viewers are groups of their own: what ends a command of ours does not end them. */
+static int start(const char *program, const char *const *argv, bool is_group, pid_t *pid) {
+    posix_spawnattr_t how;
+    int error = posix_spawnattr_init(&how);
+    if (error != 0) return error;
+    if (is_group) error = posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    if (error == 0) error = posix_spawnp(pid, program, NULL, &how, (char *const *)argv, environ);
+    (void)posix_spawnattr_destroy(&how);
+    return error;
+}
+
 int viewer_show(const struct asked *a, const char *path) {
     char scale[32];
     const char *program = a->no_browser ? NULL : find_program(a->viewer);
@@ -75,8 +86,7 @@ int viewer_show(const struct asked *a, const char *path) {
     (void)snprintf(scale, sizeof scale, "--scale=%d", a->scale);
     const char *gv[] = {program, scale, "--noantialias", path, NULL};
     const char *other[] = {program, path, NULL};
-    const char **argv = a->viewer == VIEWER_GV ? gv : other;
-    int error = posix_spawnp(&pid, program, NULL, NULL, (char *const *)argv, environ);
+    int error = start(program, a->viewer == VIEWER_GV ? gv : other, a->is_prompt, &pid);
     if (error != 0) {
         say_error("cannot run '%s': %s; it is in '%s'", program, strerror(error), path);
         return 1;

@@ -17,24 +17,27 @@ set(VT_REPORT_SOURCES
     report/memory.c report/error.c report/profile.c
     report/reader.c report/read.c report/read_heap.c report/read_jemalloc.c report/read_cpu.c report/read_contention.c
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
-    report/unpack.c report/symbol_lines.c report/fetch.c report/remote.c
+    report/unpack.c report/read_symbols.c report/fetch.c report/remote.c
     report/names.c report/module.c report/symbols.c
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
-    report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c)
+    report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c
+    report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
+    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
-foreach(file flame.css flame.js)
+foreach(file flame.css flame.js flame.svg flame.html)
     string(REPLACE . _ name web_${file})
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}.c
         COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/web/${file} -DOUT=${CMAKE_BINARY_DIR}/${name}.c -DNAME=${name}
                 -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
         DEPENDS ${CMAKE_SOURCE_DIR}/web/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake)
     list(APPEND VT_REPORT_SOURCES ${CMAKE_BINARY_DIR}/${name}.c)
+    list(APPEND VT_WEB_FILES ${CMAKE_BINARY_DIR}/${name}.c)
 endforeach()
 # One target makes them, so that the flavours of the library do not make them at the same time.
-add_custom_target(vitrine_web_files DEPENDS ${CMAKE_BINARY_DIR}/web_flame_css.c ${CMAKE_BINARY_DIR}/web_flame_js.c)
+add_custom_target(vitrine_web_files DEPENDS ${VT_WEB_FILES})
 
 function(vt_report_flags target)
     add_dependencies(${target} vitrine_web_files)
@@ -64,7 +67,7 @@ if(VT_TESTS)
     endforeach()
 endif()
 
-set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c
+set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
     cli/pprof_prompt.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)

@@ -82,6 +82,7 @@ struct profile_text {
 
 struct profile {
     enum profile_kind kind;
+    bool is_difference;    /* something was subtracted: values may be below zero */
     uint32_t default_type; /* which of the types a view shows unless told */
     struct profile_type period_type;
     int64_t period, time_ns, duration_ns; /* 0: unknown */

@@ -4,6 +4,7 @@
  *
  * Climate: cli.
  */
+#include "report/progress.h"
 #include "report/reader.h"
 
 #include <errno.h>
@@ -56,10 +57,12 @@ static const char *what_instead(const struct input *in) {
 
 static int read_descriptor(int fd, const char *name, struct buffer *b, struct report_error *e) {
     struct stat st;
+    uint64_t n_all = 0;
     if (fstat(fd, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             return report_fail(e, EISDIR, "'%s': is a directory, not a profile", name);
         if (S_ISREG(st.st_mode) && st.st_size > 0) buffer_room(b, (size_t)st.st_size + 1);
+        if (S_ISREG(st.st_mode)) n_all = (uint64_t)st.st_size;
     }
     for (;;) {
         if (b->cap == b->n) buffer_room(b, BUFFER_STEP);
@@ -68,6 +71,7 @@ static int read_descriptor(int fd, const char *name, struct buffer *b, struct re
         if (got < 0) return report_fail(e, errno, "'%s': cannot read: %s", name, strerror(errno));
         if (got == 0) return 0;
         b->n += (size_t)got;
+        progress("reading", name, b->n, n_all);
     }
 }
 

@@ -13,7 +13,7 @@
  * Climate: cli.
  */
 #include "report/reader.h"
-#include "report/symbol_lines.h"
+#include "report/read_symbols.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "report/fetch.h"
-#include "report/symbol_lines.h"
+#include "report/read_symbols.h"
 
 #define PAGE_SECONDS 60 /* for an answer that takes the server no time */
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "report/names.h"
+#include "report/progress.h"
 
 #define MAX_INLINED 65
 #define MAX_PATH 4096
@@ -256,6 +257,10 @@ static void resolve_in(struct resolving *r, struct module *m, uint32_t mapping) 
             const struct profile_mapping *map = &p->mappings[mapping];
             if (!module_address(m, l->address - map->start + map->offset, &address)) continue;
         }
+        progress("names of",
+                 mapping == PROFILE_NONE ? r->options->program
+                                         : profile_text(p, p->mappings[mapping].file),
+                 i, p->n_locations);
         uint32_t n = module_find(m, address, frames, MAX_INLINED);
         if (n > 0) set_frames(r, i, frames, n);
     }
@@ -299,6 +304,8 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
         p->mappings[mapping].is_linked = false;
     }
     resolve_in(r, m, mapping);
+    /* what is written of it can then be told from other builds */
+    if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
     if (!is_library && !is_vdso && has_unknown(p, mapping) && !module_has_names(m))
         profile_note(p, "'%s' has no symbols (stripped?): its functions have no names",
                      profile_text(p, p->mappings[mapping].file));

@@ -89,25 +89,59 @@ static void json_cell(const struct table *t, const struct table_column *c,
     }
 }
 
-static void text_cell(const struct table *t, const struct table_column *c,
-                      const struct table_cell *cell, bool is_last) {
+/* Growth red and the opposite cyan in a difference, else by how much it is. */
+const char *table_colour(const struct table *t, double percent) {
+    if (!t->has_colour) return "";
+    if (t->is_difference) return percent > 0 ? "\033[31m" : percent < 0 ? "\033[36m" : "";
+    return percent >= 10 ? "\033[1;31m" : percent >= 2 ? "\033[33m" : "";
+}
+
+const char *table_plain(const char *colour) { return *colour ? "\033[0m" : ""; }
+
+void table_name(const struct table *t, const char *name, int used) {
+    unsigned least = 12,
+             room = t->width > (unsigned)used + least ? t->width - (unsigned)used : least;
+    text_fit(t->out, name, t->width ? room : 0);
+}
+
+/* Gives how many columns it took. */
+static int text_cell(const struct table *t, const struct table_column *c,
+                     const struct table_cell *cell, bool is_last, int used) {
     char number[64];
     switch (c->kind) {
-    case TABLE_TEXT: (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, cell->text); break;
-    case TABLE_VALUE:
-        (void)fprintf(t->out, "%*s", c->width,
-                      table_number(t->unit, cell->number, number, sizeof number));
+    case TABLE_TEXT:
+        if (!is_last) return fprintf(t->out, "%*s", c->width, cell->text);
+        table_name(t, cell->text, used);
         break;
-    case TABLE_COUNT: (void)fprintf(t->out, "%*.0f", c->width, cell->number); break;
+    case TABLE_VALUE:
+        return fprintf(t->out, "%*s", c->width,
+                       table_number(t->unit, cell->number, number, sizeof number));
+    case TABLE_COUNT: return fprintf(t->out, "%*.0f", c->width, cell->number);
     case TABLE_PERCENT:
         (void)snprintf(number, sizeof number, "%.2f%%", cell->number);
-        (void)fprintf(t->out, "%*s", c->width, number);
-        break;
+        return fprintf(t->out, "%*s", c->width, number);
     case TABLE_LIST:
-        for (uint32_t i = 0; i < cell->n; i++)
-            (void)fprintf(t->out, "%s%s", i ? "\n             " : " ", cell->list[i]);
+        for (uint32_t i = 0; i < cell->n; i++) {
+            (void)fputs(i ? "\n             " : " ", t->out);
+            table_name(t, cell->list[i], 14);
+        }
         if (cell->n > 1) (void)fputc('\n', t->out);
         break;
+    }
+    return 0;
+}
+
+/* The numbers up to the first share have its colour. */
+static void text_row(const struct table *t, const struct table_cell *cells) {
+    uint32_t last = 0;
+    int used = 0;
+    while (last < t->n_columns && t->columns[last].kind != TABLE_PERCENT) last++;
+    const char *colour = last < t->n_columns ? table_colour(t, cells[last].number) : "";
+    (void)fputs(colour, t->out);
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (i > 0) used += fprintf(t->out, " ");
+        used += text_cell(t, &t->columns[i], &cells[i], i + 1 == t->n_columns, used);
+        if (i == last) (void)fputs(table_plain(colour), t->out);
     }
 }
 
@@ -122,6 +156,8 @@ void table_begin(struct table *t) {
         json_number(t->out, t->total);
         (void)fputs(",\"rows\":[", t->out);
     }
+    const char *bold = t->has_colour ? "\033[1m" : "";
+    (void)fputs(bold, t->out);
     for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_JSON; i++) {
         const struct table_column *c = &t->columns[i];
         bool is_last = i + 1 == t->n_columns;
@@ -130,20 +166,19 @@ void table_begin(struct table *t) {
             text_csv(t->out, c->name);
         else
             (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
-        if (is_last) (void)fputc('\n', t->out);
+        if (is_last) (void)fprintf(t->out, "%s\n", table_plain(bold));
     }
 }
 
 void table_row(struct table *t, const struct table_cell *cells) {
+    if (t->form == TABLE_AS_TEXT) text_row(t, cells);
     if (t->form == TABLE_AS_JSON) (void)fputs(t->n_rows ? ",\n{" : "\n{", t->out);
-    for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (i > 0) (void)fputc(t->form == TABLE_AS_TEXT ? ' ' : ',', t->out);
+    for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_TEXT; i++) {
+        if (i > 0) (void)fputc(',', t->out);
         if (t->form == TABLE_AS_JSON)
             json_cell(t, &t->columns[i], &cells[i]);
-        else if (t->form == TABLE_AS_CSV)
-            csv_cell(t, &t->columns[i], &cells[i]);
         else
-            text_cell(t, &t->columns[i], &cells[i], i + 1 == t->n_columns);
+            csv_cell(t, &t->columns[i], &cells[i]);
     }
     (void)fputs(t->form == TABLE_AS_JSON ? "}" : "\n", t->out);
     t->n_rows++;

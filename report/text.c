@@ -72,3 +72,22 @@ void text_csv(FILE *out, const char *s) {
     text_csv_inner(out, s);
     if (is_quoted) (void)fputc('"', out);
 }
+
+/* The bytes of the first n characters. */
+static size_t bytes_of(const char *s, size_t n) {
+    const char *at = s;
+    for (; *at && n > 0; n--) at += text_utf8_length(at) ? text_utf8_length(at) : 1;
+    return (size_t)(at - s);
+}
+
+void text_fit(FILE *out, const char *s, unsigned width) {
+    size_t n = 0;
+    for (const char *at = s; *at; at += bytes_of(at, 1)) n++;
+    if (width == 0 || n <= width) {
+        (void)fputs(s, out);
+        return;
+    }
+    size_t head = (width - 1) * 2 / 3, tail = width - 1 - head;
+    (void)fwrite(s, 1, bytes_of(s, head), out);
+    (void)fprintf(out, "\xe2\x80\xa6%s", s + bytes_of(s, n - tail));
+}

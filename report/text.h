@@ -15,5 +15,7 @@ void text_json(FILE *out, const char *text);
 /* A CSV field with its quotes where it needs them. */
 void text_csv(FILE *out, const char *text);
 void text_csv_inner(FILE *out, const char *text); /* for a field whose quotes the caller writes */
+/* At most `width` characters, 0: all; what is too long loses its middle. */
+void text_fit(FILE *out, const char *text, unsigned width);
 
 #endif

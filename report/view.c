@@ -37,6 +37,7 @@ struct place {
     bool is_focus, is_ignored, is_allocator;
     bool is_from;    /* --show-from matches here ... */
     uint32_t n_from; /* ... and so many nodes are within the match */
+    uint64_t names;  /* all its nodes, whatever the filters say, as one number */
 };
 
 struct making {
@@ -166,6 +167,7 @@ static void add_place_node(struct making *m, struct place *place, uint32_t locat
     struct profile_location l = m->p->locations[location];
     uint32_t name = node_name(m, &l, line, is_inlined);
     uint32_t node = node_with_name(m, name, line, location);
+    place->names = hash_mix(hash_mix(3, place->names), node);
     if (m->focus && line_matches(m, m->focus, node, line, &l)) place->is_focus = true;
     if (m->ignore && line_matches(m, m->ignore, node, line, &l)) place->is_ignored = true;
     if (m->dropped && line && is_dropped(m, line->function)) place->is_allocator = true;
@@ -263,19 +265,54 @@ static bool has_right_labels(const struct making *m, uint32_t sample) {
            !(m->tag_ignore && label_filter_matches(m->tag_ignore, m->p, sample));
 }
 
+/* ---- differences: stacks of two builds that read the same are one stack */
+
+struct twins {
+    const uint64_t *keys;
+    struct index index;
+};
+
+static uint64_t twin_hash(const void *owner, uint32_t i) {
+    return ((const struct twins *)owner)->keys[i];
+}
+
+/* By stack: the first that has the same nodes. Approximate: equal numbers of 64 bits count as equal nodes. */
+static uint32_t *find_twins(const struct making *m) {
+    struct profile *p = m->p;
+    uint64_t *keys = report_alloc(p->n_stacks * sizeof *keys);
+    uint32_t *twin_of = report_alloc(p->n_stacks * sizeof *twin_of);
+    struct twins t = {.keys = keys};
+    index_init(&t.index);
+    for (uint32_t i = 0; i < p->n_stacks; i++) {
+        const struct profile_stack *s = &p->stacks[i];
+        for (uint32_t k = first_frame(m, s); k < s->n; k++)
+            keys[i] = hash_mix(hash_mix(9, keys[i]), m->places[p->frames[s->first + k]].names);
+        uint32_t *slot = index_first(&t.index, keys[i]);
+        while (*slot != INDEX_FREE && keys[*slot] != keys[i]) slot = index_next(&t.index, slot);
+        twin_of[i] = *slot == INDEX_FREE ? i : *slot;
+        if (*slot != INDEX_FREE) continue;
+        *slot = i;
+        index_added(&t.index, twin_hash, &t);
+    }
+    index_free(&t.index);
+    free(keys);
+    return twin_of;
+}
+
 /* Samples are added up by stack twice: all of them, for what percentages are of, and those with the right labels. */
 static void make_stacks(struct making *m) {
     struct profile *p = m->p;
     struct view *v = m->v;
+    uint32_t *twin_of = p->is_difference ? find_twins(m) : NULL;
     double *all = report_alloc(p->n_stacks * sizeof *all),
            *wanted = report_alloc(p->n_stacks * sizeof *wanted);
     bool *is_used = report_alloc(p->n_stacks * sizeof *is_used);
     v->has_sample = report_alloc(p->n_samples * sizeof *v->has_sample);
     for (uint32_t i = 0; i < p->n_samples; i++) {
-        uint32_t stack = p->samples[i].stack;
+        uint32_t stack = twin_of ? twin_of[p->samples[i].stack] : p->samples[i].stack;
         double value = p->values[(size_t)i * p->n_types + v->options.type];
         all[stack] += value;
-        v->total += value;
+        if (!m->o->drops_negative) v->total += value;
         v->has_sample[i] = has_right_labels(m, i);
         if (!v->has_sample[i]) continue;
         wanted[stack] += value;
@@ -285,13 +322,17 @@ static void make_stacks(struct making *m) {
         if (m->o->drops_negative && all[i] < 0) all[i] = 0;
         if (m->o->drops_negative && wanted[i] < 0) wanted[i] = 0;
         v->weight += fabs(all[i]);
+        if (m->o->drops_negative) v->total += all[i]; /* of what is left */
         if (is_used[i]) is_used[i] = add_stack(m, i, wanted[i]);
     }
-    for (uint32_t i = 0; i < p->n_samples; i++)
-        v->has_sample[i] = v->has_sample[i] && is_used[p->samples[i].stack];
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        uint32_t stack = p->samples[i].stack;
+        v->has_sample[i] = v->has_sample[i] && is_used[twin_of ? twin_of[stack] : stack];
+    }
     free(all);
     free(wanted);
     free(is_used);
+    free(twin_of);
 }
 
 /* A function counts once per stack, however often it is in it. */

@@ -35,11 +35,6 @@ while IFS= read -r line; do
         'vitrine ps'* | 'vitrine ctl'* | 'vitrine web'* | *://* | *localhost*)
             say "left out, it needs a process or a server: $line"
             continue ;;
-        'vitrine graph'* | 'pprof --svg'*)
-            if ! have dot; then
-                say "left out, there is no graphviz here: $line"
-                continue
-            fi ;;
         vitrine\ * | pprof\ * | jeprof\ *) ;;
         *) fail "expected an example that begins with the command, saw: $line" ;;
     esac

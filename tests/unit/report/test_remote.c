@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "report/remote.h"
-#include "report/symbol_lines.h"
+#include "report/read_symbols.h"
 
 TEST(remote, only_hosts_are_urls) {
     const struct {

@@ -1,5 +1,5 @@
-/* symbol_lines.c - see symbol_lines.h. Climate: cli. */
-#include "report/symbol_lines.h"
+/* read_symbols.c - see read_symbols.h. Climate: cli. */
+#include "report/read_symbols.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
-/* symbol_lines.h - names as the old tools write and servers answer them: one line per address.
+/* read_symbols.h - names as the old tools write and servers answer them: one line per address.
  *
  *   0x00000000004006dd main--inlined_into_main      outermost first
  *   0x00000000004006de 0x4006de                     an address without a name is echoed
  *
  * Climate: cli.
  */
-#ifndef REPORT_SYMBOL_LINES_H
-#define REPORT_SYMBOL_LINES_H
+#ifndef REPORT_READ_SYMBOLS_H
+#define REPORT_READ_SYMBOLS_H
 
 #include "report/reader.h"
 
