@@ -145,7 +145,7 @@ void vt__life_heap_begin(void) {
 static void dump_peak(void) {
     char name[PATH_BYTES];
     struct vt_heap_rows rows;
-    if (kind_now() != VT_HEAP_SAMPLED || next_name(name, VT_DUMP_PEAK) != 0) return;
+    if (vt__exact_is_set() || next_name(name, VT_DUMP_PEAK) != 0) return;
     vt__sample_settle_peak();
     struct vt_heap_source source = vt__heap_source(&rows, VT_HEAP_PEAK);
     (void)vt__heap_write_file(name, format_of_options(), &source);
