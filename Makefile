@@ -28,7 +28,7 @@ build:
 	@mkdir -p build
 	@$(CONFIGURE) -DVT_TESTS=OFF -DVT_BENCH=OFF > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory
-	@echo "built $(BUILD)/lib/libvitrine.so.1; next: make demo, or LD_PRELOAD=$(BUILD)/lib/libvitrine.so.1 your-program"
+	@echo "built $(BUILD)/lib/libvitrine.so.1; next: make demo, or $(BUILD)/bin/vitrine run your-program"
 
 demo:
 	@scripts/setup demo
@@ -62,7 +62,7 @@ bench:
 install: CONFIGURE += -DVT_COMPAT=$(if $(filter 0,$(COMPAT)),OFF,ON)
 install: build
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) > build/install.log || { cat build/install.log; exit 1; }
-	@echo "installed in $(PREFIX); next: cc prog.c -lvitrine, or LD_PRELOAD=$(PREFIX)/lib/libvitrine.so.1 prog"
+	@echo "installed in $(PREFIX); next: $(PREFIX)/bin/vitrine run prog, or cc prog.c -lvitrine"
 
 clean:
 	rm -rf build

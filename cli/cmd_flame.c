@@ -17,16 +17,17 @@ static const char *title_of(const struct settings *s, char *out, size_t n_bytes)
     return out;
 }
 
+static bool wants_page(const struct settings *s) {
+    const char *dot = s->output ? strrchr(s->output, '.') : NULL;
+    return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
+}
+
 static int run(struct settings *s) {
     struct profile *p;
     char title[300];
     int status;
-    if (s->json || s->csv) {
-        say_error("a flame graph is a picture; 'vitrine traces --json' has the data");
-        return EXIT_USAGE;
-    }
     if (s->output == NULL && isatty(1)) {
-        say_error("a picture on a terminal: redirect it, or say -o FILE.svg");
+        say_error("a picture on a terminal: redirect it, or say -o FILE.svg or FILE.html");
         return EXIT_USAGE;
     }
     struct view *v = load_view(s, &p, &status);
@@ -34,7 +35,10 @@ static int run(struct settings *s) {
     FILE *out = output_open(s);
     status = EXIT_COULD_NOT;
     if (out) {
-        view_flame(v, out, title_of(s, title, sizeof title));
+        if (wants_page(s))
+            view_flame_page(v, out, title_of(s, title, sizeof title));
+        else
+            view_flame(v, out, title_of(s, title, sizeof title));
         status = output_close(s, out);
     }
     view_free(v);
@@ -44,8 +48,8 @@ static int run(struct settings *s) {
 
 const struct command cmd_flame = {
     .name = "flame",
-    .usage = "flame [OPTION...] [PROGRAM] PROFILE... -o OUT.svg",
-    .summary = "the flame graph: one SVG file, to be searched and zoomed in any browser",
+    .usage = "flame [OPTION...] [PROGRAM] PROFILE... -o OUT.svg|html",
+    .summary = "the flame graph: one SVG or HTML file, to be searched and zoomed in any browser",
     .example = "vitrine flame app.0001.heap -o app.svg",
     .groups = {options_data, options_filter, options_shape, options_flame, options_output},
     .min_files = 1,

@@ -22,10 +22,6 @@ static int run(struct settings *s) {
     int status;
     const char *format = format_of(s);
     if (format == NULL) return EXIT_USAGE;
-    if (s->json || s->csv) {
-        say_error("a graph is a picture; 'vitrine tree --json' has the data");
-        return EXIT_USAGE;
-    }
     struct view *v = load_view(s, &p, &status);
     if (v == NULL) return status;
     const char *slash = strrchr(s->files[0], '/');
@@ -37,7 +33,9 @@ static int run(struct settings *s) {
                                  .max_degree = 8,
                                  .node_fraction = 0.005,
                                  .edge_fraction = 0.001,
+                                 .whole = p->is_difference ? v->weight : 0,
                                  .for_screen = true};
+    if (o.unit.suffix[0] == '\0') o.unit.suffix = view_type(v); /* "Total samples: 43" */
     FILE *out = output_open(s);
     status = EXIT_COULD_NOT;
     if (out) {
@@ -54,7 +52,8 @@ static int run(struct settings *s) {
 const struct command cmd_graph = {
     .name = "graph",
     .usage = "graph [OPTION...] [PROGRAM] PROFILE... [-o OUT.dot|svg|pdf|png|ps|gif]",
-    .summary = "the call graph: as text for graphviz, or drawn where graphviz is installed",
+    .summary =
+        "the call graph, drawn by graphviz where it is installed, else by ourselves; or its text",
     .example = "vitrine graph app.0001.heap -o app.svg",
     .groups = {options_data, options_filter, options_shape, options_flame, options_output},
     .min_files = 1,

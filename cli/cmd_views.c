@@ -1,11 +1,10 @@
-/* cmd_views.c - the commands that print a view of profiles: top, tree, peek, traces, collapsed, raw, diff.
+/* cmd_views.c - the commands that print a view of profiles: top, tree, peek, list,
+ * disasm, traces, tags, collapsed, raw.
  * They differ in one call, so they share a file.   Climate: cli.
  */
 #include "cli/command.h"
 
 #include <errno.h>
-
-#include "report/read.h"
 
 /* Prints what `out` is about to show; only for people. */
 static void put_summary(const struct view *v, const struct settings *s, FILE *out) {
@@ -17,7 +16,8 @@ static void put_summary(const struct view *v, const struct settings *s, FILE *ou
                   table_number(u, v->total, total, sizeof total));
 }
 
-typedef int print_view(const struct view *v, const struct view_print *how, struct report_error *e);
+typedef int print_view(const struct settings *s, const struct view *v, const struct view_print *how,
+                       struct report_error *e);
 
 static int show(struct settings *s, print_view *print, const char *pattern, bool has_summary) {
     struct profile *p;
@@ -32,7 +32,7 @@ static int show(struct settings *s, print_view *print, const char *pattern, bool
         struct view_print how = print_from(s, out);
         how.pattern = pattern;
         if (has_summary) put_summary(v, s, out);
-        int error = print(v, &how, &e);
+        int error = print(s, v, &how, &e);
         if (error != 0) say_error("%s", e.line);
         status = output_close(s, out);
         if (error != 0) status = error == -ENOENT ? EXIT_COULD_NOT : EXIT_USAGE;
@@ -42,56 +42,84 @@ static int show(struct settings *s, print_view *print, const char *pattern, bool
     return status;
 }
 
-static int print_top(const struct view *v, const struct view_print *how, struct report_error *e) {
-    (void)e;
+static int print_top(const struct settings *s, const struct view *v, const struct view_print *how,
+                     struct report_error *e) {
+    (void)s, (void)e;
     view_top(v, how);
     return 0;
 }
-static int print_traces(const struct view *v, const struct view_print *how,
-                        struct report_error *e) {
-    (void)e;
+static int print_tree(const struct settings *s, const struct view *v, const struct view_print *how,
+                      struct report_error *e) {
+    (void)s;
+    return view_tree(v, how, e);
+}
+static int print_traces(const struct settings *s, const struct view *v,
+                        const struct view_print *how, struct report_error *e) {
+    (void)s, (void)e;
     view_traces(v, how);
     return 0;
 }
-static int print_collapsed(const struct view *v, const struct view_print *how,
-                           struct report_error *e) {
-    (void)e;
+static int print_tags(const struct settings *s, const struct view *v, const struct view_print *how,
+                      struct report_error *e) {
+    (void)s, (void)e;
+    view_tags(v, how);
+    return 0;
+}
+static int print_collapsed(const struct settings *s, const struct view *v,
+                           const struct view_print *how, struct report_error *e) {
+    (void)s, (void)e;
     view_collapsed(v, how);
     return 0;
 }
 
-static int run_top(struct settings *s) { return show(s, print_top, NULL, true); }
-static int run_tree(struct settings *s) { return show(s, view_tree, NULL, true); }
-static int run_traces(struct settings *s) { return show(s, print_traces, NULL, true); }
-static int run_collapsed(struct settings *s) { return show(s, print_collapsed, NULL, false); }
-
-static int run_peek(struct settings *s) {
-    const char *pattern = s->files[0];
-    s->files++;
-    s->n_files--;
-    int status = show(s, view_tree, pattern, false);
-    s->files--;
-    return status;
+static struct view_list_options list_options(const struct view *v, const struct view_print *how) {
+    return (struct view_list_options){.out = how->out,
+                                      .form = how->form,
+                                      .pattern = how->pattern,
+                                      .unit = table_unit_for(view_unit(v), v->weight),
+                                      .unit_name = view_type(v),
+                                      .width = 8};
 }
-
-static int print_list(const struct view *v, const struct view_print *how, struct report_error *e) {
-    struct view_list_options o = {.out = how->out,
-                                  .form = how->form,
-                                  .pattern = how->pattern,
-                                  .unit = table_unit_for(view_unit(v), v->weight),
-                                  .unit_name = view_type(v),
-                                  .width = 8};
+static int print_list(const struct settings *s, const struct view *v, const struct view_print *how,
+                      struct report_error *e) {
+    struct view_list_options o = list_options(v, how);
+    (void)s;
     return view_list((struct view *)v, &o, e);
 }
+static int print_disasm(const struct settings *s, const struct view *v,
+                        const struct view_print *how, struct report_error *e) {
+    struct view_list_options o = list_options(v, how);
+    struct symbols_options symbols = symbols_from(s);
+    return view_disasm((struct view *)v, &o, &symbols, e);
+}
 
-static int run_list(struct settings *s) {
+static int run_top(struct settings *s) { return show(s, print_top, NULL, true); }
+static int run_tree(struct settings *s) { return show(s, print_tree, NULL, true); }
+static int run_traces(struct settings *s) { return show(s, print_traces, NULL, true); }
+static int run_tags(struct settings *s) { return show(s, print_tags, NULL, true); }
+static int run_collapsed(struct settings *s) { return show(s, print_collapsed, NULL, false); }
+
+/* The first argument is a regexp. */
+static int show_matching(struct settings *s, print_view *print) {
     const char *pattern = s->files[0];
-    s->by = "lines";
     s->files++;
     s->n_files--;
-    int status = show(s, print_list, pattern, false);
+    int status = show(s, print, pattern, false);
     s->files--;
     return status;
+}
+
+static int run_peek(struct settings *s) { return show_matching(s, print_tree); }
+
+static int run_list(struct settings *s) {
+    s->by = "lines";
+    return show_matching(s, print_list);
+}
+
+static int run_disasm(struct settings *s) {
+    s->by = "addresses";
+    s->no_inlines = true;
+    return show_matching(s, print_disasm);
 }
 
 static int run_raw(struct settings *s) {
@@ -100,29 +128,16 @@ static int run_raw(struct settings *s) {
     FILE *out = output_open(s);
     int status = EXIT_COULD_NOT;
     if (out) {
-        profile_print_raw(p, out);
+        if (s->json)
+            profile_write_json(p, out);
+        else if (s->csv)
+            profile_write_csv(p, out);
+        else
+            profile_print_raw(p, out);
         status = output_close(s, out);
     }
     profile_free(p);
     return status;
-}
-
-/* BEFORE AFTER, and perhaps the program before them */
-static int run_diff(struct settings *s) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_files; i++) n += !report_is_program(s->files[i]);
-    if (n != 2) {
-        say_error("diff compares two profiles, and %u are given; usage: vitrine %s", n,
-                  cmd_diff.usage);
-        return EXIT_USAGE;
-    }
-    for (uint32_t i = 0; i < s->n_files; i++) {
-        if (report_is_program(s->files[i])) continue;
-        s->base = s->files[i];
-        for (; i + 1 < s->n_files; i++) s->files[i] = s->files[i + 1];
-        s->n_files--;
-    }
-    return show(s, print_top, NULL, true);
 }
 
 #define NO_PROFILE "no profile is given"
@@ -132,7 +147,7 @@ const struct command cmd_top = {
     .usage = "top [OPTION...] [PROGRAM] PROFILE...",
     .summary = "the functions that use most, by their own share",
     .example = "vitrine top --type=alloc_space --count=20 app.0001.heap",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_top,
@@ -142,7 +157,7 @@ const struct command cmd_tree = {
     .usage = "tree [OPTION...] [PROGRAM] PROFILE...",
     .summary = "each function between its callers and its callees",
     .example = "vitrine tree --cum cpu.prof",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_tree,
@@ -152,7 +167,7 @@ const struct command cmd_peek = {
     .usage = "peek [OPTION...] RE [PROGRAM] PROFILE...",
     .summary = "callers and callees of the functions that match a regexp",
     .example = "vitrine peek 'Cache::.*' app.pb.gz",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 2,
     .missing = "a regexp and a profile are needed",
     .run = run_peek,
@@ -162,17 +177,37 @@ const struct command cmd_list = {
     .usage = "list [OPTION...] RE [PROGRAM] PROFILE...",
     .summary = "the source of the functions that match a regexp, with what each line costs",
     .example = "vitrine list '^Cache::fill$' app.heap",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 2,
     .missing = "a regexp and a profile are needed",
     .run = run_list,
+};
+const struct command cmd_disasm = {
+    .name = "disasm",
+    .usage = "disasm [OPTION...] RE [PROGRAM] PROFILE...",
+    .summary = "the instructions of the functions that match a regexp, with what each costs",
+    .example = "vitrine disasm '^Cache::fill$' cpu.prof",
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
+    .min_files = 2,
+    .missing = "a regexp and a profile are needed",
+    .run = run_disasm,
+};
+const struct command cmd_tags = {
+    .name = "tags",
+    .usage = "tags [OPTION...] [PROGRAM] PROFILE...",
+    .summary = "the labels of the samples, and how much each value of each has",
+    .example = "vitrine tags --tag-focus=user=^ann$ app.pb.gz",
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
+    .min_files = 1,
+    .missing = NO_PROFILE,
+    .run = run_tags,
 };
 const struct command cmd_traces = {
     .name = "traces",
     .usage = "traces [OPTION...] [PROGRAM] PROFILE...",
     .summary = "whole stacks, largest first",
     .example = "vitrine traces --focus=parse --count=10 app.heap",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_traces,
@@ -182,7 +217,7 @@ const struct command cmd_collapsed = {
     .usage = "collapsed [OPTION...] [PROGRAM] PROFILE...",
     .summary = "stacks as lines 'root;...;leaf value', for flame graph tools",
     .example = "vitrine collapsed app.heap | flamegraph.pl > app.svg",
-    .groups = {options_data, options_filter, options_shape, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_collapsed,
@@ -192,18 +227,8 @@ const struct command cmd_raw = {
     .usage = "raw [OPTION...] [PROGRAM] PROFILE...",
     .summary = "all that was read: samples, locations, mappings",
     .example = "vitrine raw --no-symbols app.heap",
-    .groups = {options_data, options_output},
+    .groups = {options_data, options_form, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_raw,
-};
-const struct command cmd_diff = {
-    .name = "diff",
-    .usage = "diff [OPTION...] [PROGRAM] BEFORE AFTER",
-    .summary = "what grew and what shrank between two profiles of a program",
-    .example = "vitrine diff monday.pb.gz friday.pb.gz",
-    .groups = {options_data, options_filter, options_shape, options_output},
-    .min_files = 2,
-    .missing = "two profiles are needed",
-    .run = run_diff,
 };

@@ -1,5 +1,5 @@
-/* command.h - what a subcommand is: a row of data and a function. Help, and later the man page and
- * completion, are made from the rows.
+/* command.h - what a subcommand is: a row of data and a function. Help, the man page and completion
+ * are made from the rows (cli/rows.c).
  *
  * Exit: 0 fine, 1 found something, 2 usage, 3 could not. Data on stdout, talk on stderr.
  *
@@ -23,20 +23,33 @@ struct settings {
     const char *moves[MAX_MOVES + 1];
     bool no_symbols;
     /* which part of it */
-    const char *focus, *ignore, *show, *hide;
+    const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
     /* how it is shown */
     const char *by;
     bool full_names, no_inlines, cum, json, csv;
     uint32_t n_max;
     /* where it goes */
-    const char *output, *to, *title;
+    const char *output, *to, *title, *view;
     /* of a running program */
     const char *format;
     uint32_t timeout_s;
+    /* what `run` records */
+    bool heap, cpu, exact;
+    const char *rate, *every;
     /* what is no option */
     const char **files;
     uint32_t n_files;
+    bool help; /* is all that is wanted */
+    /* of profiles that a server sends */
+    uint32_t n_seconds;               /* how long a CPU profile takes; 0: 30 */
+    const char *save_folder;          /* the old names keep what they fetched; NULL: not kept */
+    const char *symbol_query;         /* jeprof's ?retain=...; or NULL */
+    const char *lib_prefix, *add_lib; /* of the old names: where libraries are, and one more */
+    bool normalizes;                  /* the profile is scaled to the base's total first */
+    bool keeps_handler;               /* the signal handler's frames in CPU profiles stay */
+    char *saved;                      /* the last one kept, malloc'ed */
+    char *remote_program;             /* what the server runs, malloc'ed */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
@@ -52,25 +65,33 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[], options_control[], options_ps[];
+    options_convert[], options_flame[], options_form[], options_diff[], options_control[], options_ps[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
     const char *example;
-    const struct option_row *groups[6]; /* ended by NULL */
+    const struct option_row *groups[8]; /* ended by NULL */
     uint32_t min_files;
     const char *missing;          /* what to say when there are fewer */
     void (*more_help)(FILE *out); /* behind the options; may be NULL */
+    bool
+        has_arguments; /* the first word that is no option ends the options: a program's own follow */
     int (*run)(struct settings *s);
 };
 
 extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
-    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_ps, cmd_ctl;
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_disasm, cmd_tags, cmd_run, cmd_ps,
+    cmd_ctl;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
+
+const struct command *command_find(const char *name); /* NULL: none */
 
 /* Fills the settings; EXIT_FINE, or EXIT_USAGE after a message. s->files is malloc'ed. */
 int options_read(const struct command *c, int argc, char **argv, struct settings *s);
 void command_help(const struct command *c, FILE *out);
+/* How many letters of the n of `a` must change to be `b`; below NO_SLIP it may be what was meant. */
+#define NO_SLIP 3
+unsigned word_distance(const char *a, size_t n, const char *b);
 
 /* ---- shared by commands */
 
@@ -82,6 +103,11 @@ extern const char *said_by; /* "vitrine", or the old name we were called by */
 /* Reads, merges and symbolizes what s->files names, less s->base; programs among the files are taken
  * out. NULL after a message: the caller gives EXIT_COULD_NOT. */
 struct profile *load_profiles(struct settings *s);
+bool load_is_remote(const char *name); /* a URL, and no file of that name */
+/* One profile from a server (report/remote.h), with its names unless s->program is there to give them. */
+struct profile *load_remote(struct settings *s, const char *url, struct report_error *e);
+/* Where the binaries are. */
+struct symbols_options symbols_from(const struct settings *s);
 /* The same, then the view; NULL after a message, *status is the exit. */
 struct view *load_view(struct settings *s, struct profile **p, int *status);
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
@@ -97,6 +123,9 @@ int output_close(const struct settings *s, FILE *out);
  * after a message when it is not EXIT_FINE. */
 int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,
                FILE *out);
+
+/* The rows as text; the exit status. */
+int rows_print(int argc, char **argv);
 
 /* argv[0] is pprof, google-pprof or jeprof. */
 int dialect_pprof(const char *name, int argc, char **argv);

@@ -1,21 +1,16 @@
 /* dialect_pprof.c - the command by its old names: pprof, google-pprof (gperftools) and jeprof (jemalloc).
  *
- * The grammar is perl's Getopt::Long: options and files in any order, one dash or two, any case, any
- * beginning that only one option has, --no in front of switches. Output has the old columns. What is
- * better than it was: an address is never given the nearest name but binary+0xoffset; the line of an
- * allocation is the call's, not the one after it; differences meet by symbol, not by raw address; a file
- * that does not exist is called so.
+ * Options and columns are the old ones. What is better than it was: an address is never given the nearest name but
+ * binary+0xoffset; the line of an allocation is the call's, not the one after it; differences meet by symbol, not by
+ * raw address; a file that does not exist is called so. docs/report.md has the list.
  *
  * Climate: cli.
  */
 #include "cli/dialect_pprof.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <vitrine.h>
@@ -24,261 +19,79 @@
 #include "report/read.h"
 #include "report/symbols.h"
 
-/* ---- options */
+/* ---- what was asked for */
 
-enum row_kind { SWITCH, TEXT, INTEGER, REAL };
-enum whose { BOTH, PPROF, JEPROF, GO /* the Go tool's: accepted by both */ };
-
-static const struct row {
-    const char *name;
-    enum row_kind kind;
-    enum whose whose;
-    size_t offset;
-} rows[] = {
-#define ROW(field, kind, whose)                                                                    \
-    { #field, kind, whose, offsetof(struct asked, field) }
-    ROW(help, SWITCH, BOTH),
-    ROW(version, SWITCH, BOTH),
-    ROW(text, SWITCH, BOTH),
-    ROW(callgrind, SWITCH, BOTH),
-    ROW(dot, SWITCH, BOTH),
-    ROW(ps, SWITCH, BOTH),
-    ROW(pdf, SWITCH, BOTH),
-    ROW(svg, SWITCH, BOTH),
-    ROW(gif, SWITCH, BOTH),
-    ROW(raw, SWITCH, BOTH),
-    ROW(collapsed, SWITCH, BOTH),
-    ROW(gv, SWITCH, BOTH),
-    ROW(evince, SWITCH, BOTH),
-    ROW(web, SWITCH, BOTH),
-    ROW(list, TEXT, BOTH),
-    ROW(disasm, TEXT, BOTH),
-    ROW(symbols, SWITCH, BOTH),
-    ROW(interactive, SWITCH, BOTH),
-    ROW(stacks, SWITCH, PPROF),
-    ROW(cum, SWITCH, BOTH),
-    ROW(base, TEXT, BOTH),
-    ROW(functions, SWITCH, BOTH),
-    ROW(lines, SWITCH, BOTH),
-    ROW(addresses, SWITCH, BOTH),
-    ROW(files, SWITCH, BOTH),
-    ROW(inuse_space, SWITCH, BOTH),
-    ROW(inuse_objects, SWITCH, BOTH),
-    ROW(alloc_space, SWITCH, BOTH),
-    ROW(alloc_objects, SWITCH, BOTH),
-    ROW(show_bytes, SWITCH, BOTH),
-    ROW(drop_negative, SWITCH, BOTH),
-    ROW(total_delay, SWITCH, BOTH),
-    ROW(contentions, SWITCH, BOTH),
-    ROW(mean_delay, SWITCH, BOTH),
-    ROW(nodecount, INTEGER, BOTH),
-    ROW(nodefraction, REAL, BOTH),
-    ROW(edgefraction, REAL, BOTH),
-    ROW(maxdegree, INTEGER, BOTH),
-    ROW(focus, TEXT, BOTH),
-    ROW(ignore, TEXT, BOTH),
-    ROW(retain, TEXT, JEPROF),
-    ROW(exclude, TEXT, JEPROF),
-    ROW(thread, TEXT, JEPROF),
-    ROW(scale, INTEGER, BOTH),
-    ROW(heapcheck, SWITCH, BOTH),
-    ROW(seconds, INTEGER, BOTH),
-    ROW(add_lib, TEXT, BOTH),
-    ROW(lib_prefix, TEXT, BOTH),
-    ROW(tools, TEXT, BOTH),
-    ROW(no_strip_temp, SWITCH, PPROF),
-    ROW(show_addresses, SWITCH, PPROF),
-    {"no-auto-signal-frm", SWITCH, PPROF, offsetof(struct asked, no_auto_signal_frm)},
-    {"debug-syms-by-id", SWITCH, JEPROF, offsetof(struct asked, debug_syms_by_id)},
-    ROW(test, SWITCH, BOTH),
-    ROW(debug, SWITCH, BOTH),
-    ROW(test_stride, INTEGER, BOTH),
-    /* the Go tool's, whole names only, so that they take no beginnings from the old ones */
-    {"top", SWITCH, GO, offsetof(struct asked, text)},
-    ROW(tree, SWITCH, GO),
-    ROW(traces, SWITCH, GO),
-    ROW(proto, SWITCH, GO),
-    ROW(peek, TEXT, GO),
-    ROW(diff_base, TEXT, GO),
-#undef ROW
+/* Each output option: what it makes, of which picture, shown by whom. */
+struct output_row {
+    bool is_on;
+    enum output mode;
+    const char *picture;
+    enum viewer viewer;
 };
-#define N_ROWS (sizeof rows / sizeof *rows)
 
-static void usage(const struct asked *a, FILE *out) {
-    (void)fprintf(
-        out,
-        "usage:\n"
-        "  %s [options] PROGRAM PROFILE...\n"
-        "  %s [options] PROFILE...           a profile with symbols, or binaries where they ran\n\n"
-        "output:       --text --collapsed --raw --dot --svg --pdf --ps --gif --tree --traces\n"
-        "              --list=RE --peek=RE --proto --callgrind --symbols --interactive\n"
-        "granularity:  --functions --lines --files --addresses\n"
-        "heap:         --inuse_space --inuse_objects --alloc_space --alloc_objects --show_bytes\n"
-        "              --drop_negative%s\n"
-        "graph:        --nodecount=80 --nodefraction=.005 --edgefraction=.001 --maxdegree=8\n"
-        "contention:   --total_delay --contentions\n"
-        "difference:   --base=PROFILE\n"
-        "stacks:       --focus=RE --ignore=RE%s\n"
-        "              --cum --help --version\n\n"
-        "This is Vitrine by its old name; 'vitrine help' has more.\n",
-        a->name, a->name, a->is_jeprof ? " --thread=N" : "",
-        a->is_jeprof ? " --retain=RE --exclude=RE (frames)" : "");
-}
-
-/* Says it as the old tool does, then the usage; the result is the exit status. */
-__attribute__((format(printf, 2, 3))) static int usage_error(const struct asked *a,
-                                                             const char *format, ...) {
-    char line[300];
-    va_list ap;
-    va_start(ap, format);
-    (void)vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    (void)fprintf(stderr, "%s\n\n", line);
-    usage(a, stderr);
-    if (a->is_jeprof) (void)fprintf(stderr, "FATAL ERROR: %s\n", line);
-    return 1;
-}
-
-static bool is_known(const struct asked *a, const struct row *r) {
-    if (r->whose == PPROF) return !a->is_jeprof;
-    if (r->whose == JEPROF) return a->is_jeprof;
-    return true;
-}
-
-/* The option that `name` means; NULL: none. Several: *n_found counts them, `list` names them. */
-static const struct row *match(const struct asked *a, const char *name, size_t n, unsigned *n_found,
-                               char *list, size_t list_bytes) {
-    const struct row *found = NULL;
-    size_t used = 0;
-    *n_found = 0;
-    for (unsigned i = 0; i < N_ROWS; i++) {
-        const struct row *r = &rows[i];
-        if (!is_known(a, r) || strncasecmp(r->name, name, n) != 0) continue;
-        if (strlen(r->name) == n) {
-            *n_found = 1;
-            return r;
-        }
-        if (r->whose == GO) continue;
-        found = r;
-        used += (size_t)snprintf(list + used, used < list_bytes ? list_bytes - used : 0, "%s%s",
-                                 (*n_found)++ ? ", " : "", r->name);
-        if (used >= list_bytes) used = list_bytes - 1;
+static bool choose_output(struct asked *a, int *status) {
+    const struct output_row all[] = {
+        {a->text || a->stacks, OUT_TEXT, NULL, VIEWER_NONE},
+        {a->collapsed, OUT_COLLAPSED, NULL, VIEWER_NONE},
+        {a->raw, OUT_RAW, NULL, VIEWER_NONE},
+        {a->tree, OUT_TREE, NULL, VIEWER_NONE},
+        {a->peek, OUT_PEEK, NULL, VIEWER_NONE},
+        {a->traces, OUT_TRACES, NULL, VIEWER_NONE},
+        {a->tags, OUT_TAGS, NULL, VIEWER_NONE},
+        {a->comments, OUT_COMMENTS, NULL, VIEWER_NONE},
+        {a->proto, OUT_PROTO, NULL, VIEWER_NONE},
+        {a->symbols, OUT_SYMBOLS, NULL, VIEWER_NONE},
+        {a->list, OUT_LIST, NULL, VIEWER_NONE},
+        {a->weblist, OUT_LIST, NULL, VIEWER_WEB},
+        {a->disasm, OUT_DISASM, NULL, VIEWER_NONE},
+        {a->callgrind, OUT_CALLGRIND, NULL, VIEWER_NONE},
+        {a->kcachegrind, OUT_CALLGRIND, NULL, VIEWER_KCACHEGRIND},
+        {a->dot, OUT_GRAPH, "dot", VIEWER_NONE},
+        {a->ps, OUT_GRAPH, "ps2", VIEWER_NONE},
+        {a->pdf, OUT_GRAPH, "pdf", VIEWER_NONE},
+        {a->svg, OUT_GRAPH, "svg", VIEWER_NONE},
+        {a->gif, OUT_GRAPH, "gif", VIEWER_NONE},
+        {a->png, OUT_GRAPH, "png", VIEWER_NONE},
+        {a->gv, OUT_GRAPH, "ps2", VIEWER_GV},
+        {a->evince, OUT_GRAPH, "pdf", VIEWER_EVINCE},
+        {a->web, OUT_GRAPH, "svg", VIEWER_WEB},
+        {a->eog, OUT_GRAPH, "png", VIEWER_EOG},
+        {a->interactive, OUT_PROMPT, NULL, VIEWER_NONE},
+    };
+    unsigned n = 0;
+    a->mode = isatty(1) && !a->output ? OUT_PROMPT : OUT_TEXT;
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].is_on) continue;
+        a->mode = all[i].mode;
+        a->picture = all[i].picture;
+        a->viewer = all[i].viewer;
+        n++;
     }
-    return found;
-}
-
-static bool set(const struct asked *a, const struct row *r, const char *value, bool is_on,
-                int *status) {
-    void *field = (char *)a + r->offset;
-    char *end = NULL;
-    switch (r->kind) {
-    case SWITCH: *(int *)field = is_on; return true;
-    case TEXT: *(const char **)field = value; return true;
-    case INTEGER: *(int *)field = (int)strtol(value, &end, 10); break;
-    case REAL: *(double *)field = strtod(value, &end); break;
-    }
-    if (end != value && *end == '\0') return true;
-    *status = usage_error(a, "Value \"%s\" invalid for option %s (%s number expected)", value,
-                          r->name, r->kind == REAL ? "real" : "");
+    if (a->weblist) a->list = a->weblist;
+    if (n <= 1) return true;
+    *status = pprof_usage_error(a, "Only specify one output mode");
     return false;
 }
 
-/* argv[*i] is an option; false after a message. */
-static bool read_option(struct asked *a, int argc, char **argv, int *i, int *status) {
-    const char *word = argv[*i] + (argv[*i][1] == '-' ? 2 : 1);
-    const char *equals = strchr(word, '=');
-    size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    char list[300] = "";
-    unsigned n_found;
-    bool is_on = true;
-    const struct row *r = match(a, word, n, &n_found, list, sizeof list);
-    if (r == NULL && n > 2 && strncasecmp(word, "no", 2) == 0) { /* --nocum, --no-cum */
-        size_t skip = word[2] == '-' || word[2] == '_' ? 3 : 2;
-        is_on = false;
-        if (n > skip) r = match(a, word + skip, n - skip, &n_found, list, sizeof list);
-        if (r && r->kind != SWITCH) r = NULL;
-    }
-    if (n_found > 1) {
-        *status = usage_error(a, "Option %.*s is ambiguous (%s)", (int)n, word, list);
-        return false;
-    }
-    if (r == NULL) {
-        *status = usage_error(a, "Unknown option: %.*s", (int)n, word);
-        return false;
-    }
-    const char *value = equals ? equals + 1 : NULL;
-    if (r->kind != SWITCH && value == NULL) {
-        if (*i + 1 >= argc) {
-            *status = usage_error(a, "Option %s requires an argument", r->name);
-            return false;
-        }
-        value = argv[++*i];
-    }
-    return set(a, r, value, is_on, status);
-}
-
-static bool read_options(struct asked *a, int argc, char **argv, int *status) {
-    bool only_files = false;
-    a->rest = report_alloc((size_t)argc * sizeof *a->rest + 1);
-    for (int i = 0; i < argc; i++) {
-        if (only_files || argv[i][0] != '-' || argv[i][1] == '\0')
-            a->rest[a->n_rest++] = argv[i];
-        else if (strcmp(argv[i], "--") == 0)
-            only_files = true;
-        else if (!read_option(a, argc, argv, &i, status))
-            return false;
-    }
-    return true;
-}
-
-/* ---- what was asked for, as settings of ours */
-
-static bool choose_output(const struct asked *a, enum output *out, int *status) {
-    const struct {
-        bool is_on;
-        enum output out;
-    } all[] = {
-        {a->text, OUT_TEXT},       {a->collapsed, OUT_COLLAPSED},
-        {a->raw, OUT_RAW},         {a->tree, OUT_TREE},
-        {a->peek, OUT_PEEK},       {a->traces, OUT_TRACES},
-        {a->proto, OUT_PROTO},     {a->callgrind, OUT_CALLGRIND},
-        {a->dot, OUT_GRAPH},       {a->ps, OUT_GRAPH},
-        {a->pdf, OUT_GRAPH},       {a->svg, OUT_GRAPH},
-        {a->gif, OUT_GRAPH},       {a->gv, OUT_LATER},
-        {a->evince, OUT_LATER},    {a->web, OUT_LATER},
-        {a->list, OUT_LIST},       {a->disasm, OUT_LATER},
-        {a->symbols, OUT_SYMBOLS}, {a->interactive, OUT_PROMPT},
-    };
-    unsigned n = 0;
-    *out = isatty(1) ? OUT_PROMPT : OUT_TEXT;
-    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].is_on) {
-            *out = all[i].out;
-            n++;
-        }
-    if (n > 1) {
-        *status = usage_error(a, "Only specify one output mode");
-        return false;
-    }
-    if (*out == OUT_LATER || a->stacks || a->mean_delay) {
-        say_error(
-            "this output is not made yet; there are --text, --collapsed, --raw, --tree, --traces, "
-            "--peek and --proto");
-        *status = 1;
-        return false;
-    }
-    return true;
-}
-
-static bool choose_by(const struct asked *a, struct settings *s, int *status) {
-    s->by = a->lines ? "lines" : a->addresses ? "addresses" : a->files ? "files" : "functions";
-    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions <= 1) return true;
-    *status = usage_error(a, "Only specify one output granularity option");
+static bool check_conflicts(const struct asked *a, int *status) {
+    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions > 1)
+        *status = pprof_usage_error(a, "Only specify one output granularity option");
+    else if (!!a->inuse_space + !!a->inuse_objects + !!a->alloc_space + !!a->alloc_objects > 1)
+        *status = pprof_usage_error(a, "Only specify one of --inuse_space, --inuse_objects, "
+                                       "--alloc_space and --alloc_objects");
+    else if (a->n_rest > 0 && (a->lines || a->disasm) && load_is_remote(a->rest[0]))
+        *status = pprof_usage_error(a, "--%s cannot be used without a binary",
+                                    a->lines ? "lines" : "disasm");
+    else if (a->sort && strcmp(a->sort, "flat") != 0 && strcmp(a->sort, "cum") != 0)
+        *status = pprof_usage_error(a, "Option sort is flat or cum, not '%s'", a->sort);
+    else
+        return true;
     return false;
 }
 
 /* The type whose values the old tool would show, once the profile's kind is known. */
 static const char *type_for(const struct asked *a, const struct profile *p) {
+    if (a->sample_index) return a->sample_index;
     switch (p->kind) {
     case PROFILE_HEAP:
     case PROFILE_GROWTH:
@@ -293,153 +106,193 @@ static const char *type_for(const struct asked *a, const struct profile *p) {
     return profile_text(p, p->types[p->default_type].name);
 }
 
-/* ---- the old table */
-
-struct old_unit {
-    double divisor;
-    int decimals;
-    const char *name;
-};
-
-static struct old_unit unit_for(const struct asked *a, const struct view *v) {
-    if (strcmp(view_unit(v), "bytes") == 0)
-        return a->show_bytes ? (struct old_unit){1, 0, "B"} : (struct old_unit){1048576, 1, "MB"};
-    if (v->p->kind == PROFILE_CONTENTION && strcmp(view_unit(v), "nanoseconds") == 0)
-        return (struct old_unit){1e9, 3, "seconds"};
-    if (strstr(view_type(v), "objects")) return (struct old_unit){1, 0, "objects"};
-    return (struct old_unit){1, 0, "samples"};
+/* What the values of a type are counted by, for means; NULL: nothing. */
+static const char *count_of(const char *type) {
+    static const char *const pairs[][2] = {
+        {"inuse_space", "inuse_objects"}, {"alloc_space", "alloc_objects"}, {"space", "objects"},
+        {"peak_space", "peak_objects"},   {"delay", "contentions"},         {"cpu", "samples"}};
+    for (unsigned i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(pairs[i][0], type) == 0) return pairs[i][1];
+    return NULL;
 }
 
-static const char *old_number(const struct old_unit *u, double value, char *out, size_t n_bytes) {
-    if (u->decimals == 0)
-        (void)snprintf(out, n_bytes, "%.0f", trunc(value) == 0 ? 0 : trunc(value));
-    else
-        (void)snprintf(out, n_bytes, "%.*f", u->decimals, value / u->divisor);
-    return out;
-}
-
-static const char *old_percent(double value, double total, char *out, size_t n_bytes) {
-    if (total != 0)
-        (void)snprintf(out, n_bytes, "%.1f%%", 100 * value / total);
-    else
-        (void)snprintf(out, n_bytes, "%s", value == 0 ? "nan" : value > 0 ? "+inf" : "-inf");
-    return out;
-}
-
-/* By value with its sign, then by name. */
-static int by_old_order(const void *a, const void *b, void *context) {
-    const struct view *v = context;
-    uint32_t m = *(const uint32_t *)a, n = *(const uint32_t *)b;
-    bool by_cum = v->options.sorts_by_cum;
-    double x = by_cum ? v->nodes[m].cum : v->nodes[m].flat,
-           y = by_cum ? v->nodes[n].cum : v->nodes[n].flat;
-    if (x != y) return x > y ? -1 : 1;
-    return strcmp(view_name(v, m), view_name(v, n));
-}
-
-static void put_text(const struct asked *a, const struct view *v, FILE *out) {
-    struct old_unit u = unit_for(a, v);
-    char flat[64], flat_share[32], sum_share[32], cum[64], cum_share[32];
-    double sum = 0;
-    if (v->total != 0 || a->tells_zero) {
-        (void)fputs("Total", out);
-        if (a->thread) (void)fprintf(out, " (t%s)", a->thread);
-        (void)fprintf(out, ": %s %s\n", old_number(&u, v->total, flat, sizeof flat), u.name);
-    }
-    if (v->n_nodes > 1) qsort_r(v->order, v->n_nodes, sizeof *v->order, by_old_order, (void *)v);
-    for (uint32_t i = 0; i < v->n_nodes; i++) {
-        const struct view_node *n = &v->nodes[v->order[i]];
-        if (a->n_max > 0 && i >= a->n_max) break;
-        if (n->flat == 0 && n->cum == 0) continue;
-        sum += n->flat;
-        (void)fprintf(out, "%8s %6s %6s %8s %6s %s\n", old_number(&u, n->flat, flat, sizeof flat),
-                      old_percent(n->flat, v->shown, flat_share, sizeof flat_share),
-                      old_percent(sum, v->shown, sum_share, sizeof sum_share),
-                      old_number(&u, n->cum, cum, sizeof cum),
-                      old_percent(n->cum, v->shown, cum_share, sizeof cum_share),
-                      view_name(v, v->order[i]));
-    }
-}
+/* ---- reports */
 
 static int put_graph(const struct asked *a, const struct settings *s, const struct view *v,
                      FILE *out) {
-    struct old_unit u = unit_for(a, v);
-    const char *program = s->program ? s->program : s->files[0];
+    struct old_unit u = pprof_unit(a, v);
+    const char *program = s->program                                ? s->program
+                          : s->remote_program && *s->remote_program ? s->remote_program
+                                                                    : s->files[0];
+    bool is_all = a->trim && strcmp(a->trim, "false") == 0;
     struct view_dot_options o = {.title = program,
                                  .unit = {u.divisor, u.decimals, u.name},
                                  .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount : 80,
                                  .max_degree = a->maxdegree > 0 ? (uint32_t)a->maxdegree : 8,
-                                 .node_fraction = a->nodefraction,
-                                 .edge_fraction = a->edgefraction,
-                                 .for_paper = a->pdf,
-                                 .for_screen = a->svg,
+                                 .node_fraction = is_all ? 0 : a->nodefraction,
+                                 .edge_fraction = is_all ? 0 : a->edgefraction,
+                                 .for_paper = strcmp(a->picture, "pdf") == 0,
+                                 .for_screen = strcmp(a->picture, "svg") == 0,
                                  .marks_leaks = a->heapcheck};
     double least_node = trunc(o.node_fraction * fabs(v->shown));
     double least_edge = trunc(o.edge_fraction * fabs(v->shown));
     char node[64], edge[64];
     if (least_node > 0 || least_edge > 0)
         (void)fprintf(stderr, "Dropping nodes with <= %s %s; edges with <= %s abs(%s)\n",
-                      old_number(&u, least_node, node, sizeof node), u.name,
-                      old_number(&u, least_edge, edge, sizeof edge), u.name);
-    const char *format = a->svg ? "svg" : a->pdf ? "pdf" : a->ps ? "ps2" : a->gif ? "gif" : "dot";
-    return graph_draw(v, &o, format, out) == EXIT_FINE ? 0 : 1;
+                      pprof_number(&u, least_node, node, sizeof node), u.name,
+                      pprof_number(&u, least_edge, edge, sizeof edge), u.name);
+    return graph_draw(v, &o, a->picture, out) == EXIT_FINE ? 0 : 1;
 }
 
-/* At the prompt: "After focusing on 'X': 1.9 MB of 3.8 (50.0%)". */
-static void tell_filters(const struct asked *a, const struct settings *s, const struct view *v,
-                         FILE *out) {
-    struct old_unit u = unit_for(a, v);
-    char shown[64], total[64], share[32];
-    (void)old_number(&u, v->shown, shown, sizeof shown);
-    (void)old_number(&u, v->total, total, sizeof total);
-    (void)old_percent(v->shown, v->total, share, sizeof share);
-    if (s->focus)
-        (void)fprintf(out, "After focusing on '%s': %s %s of %s (%s)\n", s->focus, shown, u.name,
-                      total, share);
-    if (s->ignore)
-        (void)fprintf(out, "After ignoring '%s': %s %s of %s (%s)\n", s->ignore, shown, u.name,
-                      total, share);
+/* A table of means wants the counts beside the values. */
+static int put_table(const struct asked *a, const struct view *v, FILE *out,
+                     struct report_error *e) {
+    if (!a->mean) {
+        pprof_put_text(a, v, NULL, out);
+        return 0;
+    }
+    const char *count = count_of(view_type(v));
+    struct view_options o = v->options;
+    o.type = count ? profile_find_type(v->p, count) : PROFILE_NONE;
+    if (o.type == PROFILE_NONE)
+        return report_fail(e, EINVAL, "no mean of '%s': nothing counts it", view_type(v));
+    struct view *per = view_new(v->p, &o, e);
+    if (per == NULL) return -EINVAL;
+    pprof_put_text(a, v, per, out);
+    view_free(per);
+    return 0;
 }
 
-int pprof_report(const struct asked *a, enum output mode, struct settings *s, struct profile *p,
-                 FILE *out) {
+static int put_source(const struct asked *a, const struct settings *s, struct view *v, FILE *out,
+                      struct report_error *e) {
+    struct old_unit u = pprof_unit(a, v);
+    bool is_disasm = a->mode == OUT_DISASM;
+    struct view_list_options list = {.out = out,
+                                     .pattern = is_disasm ? a->disasm : a->list,
+                                     .unit = {u.divisor, u.decimals, ""},
+                                     .unit_name = u.name,
+                                     .width = 6};
+    struct symbols_options symbols = symbols_from(s);
+    if (is_disasm) return view_disasm(v, &list, &symbols, e);
+    return view_list(v, &list, e);
+}
+
+static void put_escaped(const char *text, size_t n, FILE *out) {
+    for (size_t i = 0; i < n; i++) switch (text[i]) {
+        case '<': (void)fputs("&lt;", out); break;
+        case '>': (void)fputs("&gt;", out); break;
+        case '&': (void)fputs("&amp;", out); break;
+        default: (void)fputc(text[i], out); break;
+        }
+}
+
+/* The listing as a page. */
+static int put_page(const struct asked *a, const struct settings *s, struct view *v, FILE *out,
+                    struct report_error *e) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *memory = open_memstream(&text, &n);
+    if (memory == NULL) return report_fail(e, errno, "cannot make a page: %s", strerror(errno));
+    int error = put_source(a, s, v, memory, e);
+    (void)fclose(memory);
+    if (error == 0) {
+        (void)fputs("<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>", out);
+        put_escaped(a->list, strlen(a->list), out);
+        (void)fputs("</title></head>\n<body><pre>\n", out);
+        put_escaped(text, n, out);
+        (void)fputs("</pre></body></html>\n", out);
+    }
+    free(text);
+    return error;
+}
+
+static int put_view(const struct asked *a, const struct settings *s, struct view *v, FILE *out) {
+    struct report_error e = {""};
+    struct view_print how = {.out = out, .pattern = a->peek};
+    int error = 0, status = 0;
+    switch (a->mode) {
+    case OUT_COLLAPSED: view_collapsed(v, &how); break;
+    case OUT_LIST:
+        error = a->weblist ? put_page(a, s, v, out, &e) : put_source(a, s, v, out, &e);
+        break;
+    case OUT_DISASM: error = put_source(a, s, v, out, &e); break;
+    case OUT_CALLGRIND: view_callgrind(v, out); break;
+    case OUT_GRAPH: status = put_graph(a, s, v, out); break;
+    case OUT_TRACES: view_traces(v, &how); break;
+    case OUT_TAGS: view_tags(v, &how); break;
+    case OUT_TREE:
+    case OUT_PEEK: error = view_tree(v, &how, &e); break;
+    default: error = put_table(a, v, out, &e); break;
+    }
+    if (error != 0) say_error("%s", e.line);
+    return error != 0 ? 1 : status;
+}
+
+static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
     struct view_options o;
     struct report_error e = {""};
     int status;
+    switch (a->mode) {
+    case OUT_RAW:
+        profile_write_symbolized(p, out,
+                                 s->program                                ? s->program
+                                 : s->remote_program && *s->remote_program ? s->remote_program
+                                                                           : "unknown");
+        return 0;
+    case OUT_PROTO: return profile_write_proto(p, out) == 0 ? 0 : 1;
+    case OUT_COMMENTS:
+        for (uint32_t i = 0; i < p->n_comments; i++)
+            (void)fprintf(out, "%s\n", profile_text(p, p->comments[i]));
+        return 0;
+    case OUT_LIST:
+    case OUT_CALLGRIND: s->by = "lines"; break;
+    case OUT_DISASM:
+        s->by = "addresses";
+        s->no_inlines = true;
+        break;
+    default: break;
+    }
     s->type = type_for(a, p);
-    if (mode == OUT_LIST || mode == OUT_CALLGRIND) s->by = "lines";
     if (!view_options_from(s, p, &o, &status)) return 1;
-    o.marks_inlined = mode == OUT_TEXT || mode == OUT_GRAPH;
+    o.marks_inlined = a->mode == OUT_TEXT || a->mode == OUT_GRAPH;
     struct view *v = view_new(p, &o, &e);
     if (v == NULL) {
         say_error("%s", e.line);
         return 1;
     }
-    if (a->tells_zero) tell_filters(a, s, v, out);
-    struct view_print how = {.out = out, .pattern = a->peek};
-    status = 0;
-    switch (mode) {
-    case OUT_COLLAPSED: view_collapsed(v, &how); break;
-    case OUT_LIST: {
-        struct old_unit u = unit_for(a, v);
-        struct view_list_options list = {.out = out,
-                                         .pattern = a->list,
-                                         .unit = {u.divisor, u.decimals, ""},
-                                         .unit_name = u.name,
-                                         .width = 6};
-        status = view_list(v, &list, &e) == 0 ? 0 : 1;
-        break;
-    }
-    case OUT_CALLGRIND: view_callgrind(v, out); break;
-    case OUT_GRAPH: status = put_graph(a, s, v, out); break;
-    case OUT_TRACES: view_traces(v, &how); break;
-    case OUT_TREE:
-    case OUT_PEEK: status = view_tree(v, &how, &e) == 0 ? 0 : 1; break;
-    default: put_text(a, v, out); break;
-    }
-    if (status != 0 && e.line[0]) say_error("%s", e.line);
+    if (a->is_prompt) pprof_tell_filters(a, s, v, stdout);
+    status = put_view(a, s, v, out);
     view_free(v);
     return status;
+}
+
+/* To a file, and the file to a viewer. Where the program is missing and the output goes to a file, as in
+ * `pprof --gv app x.heap > x.ps`, it goes there. */
+static int show_report(const struct asked *a, struct settings *s, struct profile *p) {
+    char path[4096];
+    if (!a->no_browser && !isatty(1) && !a->is_prompt && !viewer_is_there(a->viewer)) {
+        say_warning("there is no viewer for it here; it goes to standard output");
+        int status = put_report(a, s, p, stdout);
+        return output_close(s, stdout) != EXIT_FINE ? 1 : status;
+    }
+    FILE *out = viewer_file(a, path, sizeof path);
+    if (out == NULL) return 1;
+    int status = put_report(a, s, p, out);
+    if (fclose(out) != 0) {
+        say_error("cannot write '%s': %s", path, strerror(errno));
+        status = 1;
+    }
+    if (status == 0) return viewer_show(a, path);
+    (void)unlink(path);
+    return status;
+}
+
+int pprof_report(const struct asked *a, struct settings *s, struct profile *p) {
+    if (a->viewer != VIEWER_NONE) return show_report(a, s, p);
+    FILE *out = output_open(s);
+    if (out == NULL) return 1;
+    int status = put_report(a, s, p, out);
+    return output_close(s, out) != EXIT_FINE ? 1 : status;
 }
 
 /* A heap checker's way to have its addresses named: maps and addresses on stdin, a name per address on
@@ -452,7 +305,8 @@ static int put_symbols(const struct settings *s, FILE *out) {
         say_error("%s", e.line);
         return 1;
     }
-    struct symbols_options o = {.program = s->files[0]};
+    struct symbols_options o = symbols_from(s);
+    o.program = s->files[0];
     symbols_resolve(p, &o);
     const struct profile_stack *stack = &p->stacks[p->samples[0].stack];
     for (uint32_t i = 0; i < stack->n; i++) {
@@ -468,23 +322,161 @@ static int put_symbols(const struct settings *s, FILE *out) {
     return output_close(s, out) == EXIT_FINE ? 0 : 1;
 }
 
-static int run(struct asked *a, enum output mode, struct settings *s) {
-    if (mode == OUT_SYMBOLS) return put_symbols(s, stdout);
-    for (uint32_t i = 0; i < s->n_files; i++)
-        (void)fprintf(stderr, "Using local file %s.\n", s->files[i]);
+/* ---- the whole */
+
+static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
-    int status = 0;
-    if (mode == OUT_PROMPT)
-        status = pprof_prompt(a, s, p);
-    else if (mode == OUT_RAW)
-        profile_write_symbolized(p, stdout, s->program ? s->program : "unknown");
-    else if (mode == OUT_PROTO)
-        (void)profile_write_proto(p, stdout);
-    else
-        status = pprof_report(a, mode, s, p, stdout);
+    int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
     profile_free(p);
-    return output_close(s, stdout) != EXIT_FINE ? 1 : status;
+    return status;
+}
+
+/* The threads that a jemalloc profile counts: after "  t*:" its header has a line "  t3: ..." for each. */
+static int each_thread(const struct asked *a, const struct settings *s) {
+    char *line = NULL;
+    size_t room = 0;
+    int status = 0;
+    const char *path = s->files[s->n_files - 1];
+    FILE *in = fopen(path, "re");
+    if (in == NULL) {
+        say_error("'%s': cannot open: %s", path, strerror(errno));
+        return 1;
+    }
+    while (status == 0 && getline(&line, &room, in) >= 0 && line[0] != '@') {
+        unsigned number;
+        char thread[16];
+        if (sscanf(line, "  t%u:", &number) != 1) continue;
+        (void)snprintf(thread, sizeof thread, "%u", number);
+        struct asked asked = *a;
+        struct settings once = *s; /* loading takes the program out of the files */
+        const char *files[64];
+        once.n_files = s->n_files < 64 ? s->n_files : 64;
+        memcpy(files, s->files, once.n_files * sizeof *files);
+        once.files = files;
+        asked.thread = once.thread = thread;
+        status = load_and_report(&asked, &once);
+    }
+    free(line);
+    (void)fclose(in);
+    return status;
+}
+
+static int run(struct asked *a, struct settings *s) {
+    if (a->mode == OUT_SYMBOLS) return put_symbols(s, stdout);
+    for (uint32_t i = 0; i < s->n_files; i++) {
+        if (!load_is_remote(s->files[i]))
+            (void)fprintf(stderr, "Using local file %s.\n", s->files[i]);
+        else if (!a->is_jeprof)
+            (void)fprintf(stderr, "Using remote profile at %s.\n", s->files[i]);
+    }
+    if (a->thread && strcmp(a->thread, "*") == 0 && a->mode != OUT_PROMPT) return each_thread(a, s);
+    int status = load_and_report(a, s);
+    if (s->saved && status == 0)
+        (void)fprintf(stderr,
+                      "Dynamically gathered profile is in %s\n"
+                      "If you want to investigate this profile further, you can do:\n\n"
+                      "  %s \\\n    %s \\\n    %s\n\n",
+                      s->saved, a->name,
+                      s->program                                ? s->program
+                      : s->remote_program && *s->remote_program ? s->remote_program
+                                                                : "PROGRAM",
+                      s->saved);
+    return status;
+}
+
+/* Where fetched profiles are kept: $PPROF_TMPDIR or ~/pprof, $JEPROF_TMPDIR or ~/jeprof. Malloc'ed. */
+static char *save_folder(const struct asked *a) {
+    const char *folder = getenv(a->is_jeprof ? "JEPROF_TMPDIR" : "PPROF_TMPDIR"),
+               *home = getenv("HOME");
+    char *path = NULL;
+    if (folder && *folder) return report_copy(folder, strlen(folder));
+    if (asprintf(&path, "%s/%s", home && *home ? home : "/tmp", a->is_jeprof ? "jeprof" : "pprof") <
+        0)
+        report_no_memory();
+    return path;
+}
+
+/* "name@3/path" is 0.name/path 1.name/path 2.name/path. *text holds what the new names are made of. */
+static void expand_farms(struct asked *a, char ***made, uint32_t *n_made) {
+    uint32_t cap = 0, cap_made = 0, n = 0;
+    const char **files = NULL;
+    REPORT_ROOM(files, 0, cap, a->n_rest + 1);
+    for (uint32_t i = 0; i < a->n_rest; i++) {
+        const char *at = strrchr(a->rest[i], '@');
+        char *end = NULL;
+        unsigned long count = at ? strtoul(at + 1, &end, 10) : 0;
+        bool is_farm = at && end != at + 1 && (*end == '/' || *end == '\0') && count > 0 &&
+                       count <= 1000 && access(a->rest[i], F_OK) != 0;
+        for (unsigned long k = 0; is_farm && k < count; k++) {
+            char *name = NULL;
+            if (asprintf(&name, "%lu.%.*s%s", k, (int)(at - a->rest[i]), a->rest[i], end) < 0)
+                report_no_memory();
+            *REPORT_PUSH(*made, *n_made, cap_made) = name;
+            *REPORT_PUSH(files, n, cap) = name;
+        }
+        if (!is_farm) *REPORT_PUSH(files, n, cap) = a->rest[i];
+    }
+    free(a->rest);
+    a->rest = files;
+    a->n_rest = n;
+}
+
+static bool is_plain(char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+static size_t put_query(char *out, size_t n_bytes, const char *key, const char *value) {
+    size_t n = (size_t)snprintf(out, n_bytes, "%s=", key);
+    for (; *value && n + 4 < n_bytes; value++)
+        n += (size_t)snprintf(out + n, n_bytes - n, is_plain(*value) ? "%c" : "%%%02X",
+                              (unsigned char)*value);
+    return n;
+}
+
+/* jeprof sends its frame filters to the server: ?retain=RE&exclude=RE */
+static const char *symbol_query(const struct asked *a, char *out, size_t n_bytes) {
+    size_t n = 1;
+    if (!a->is_jeprof || (!a->show && !a->hide)) return NULL;
+    out[0] = '?';
+    out[1] = '\0';
+    if (a->show) n += put_query(out + n, n_bytes - n, "retain", a->show);
+    if (a->show && a->hide && n + 1 < n_bytes) out[n++] = '&';
+    if (a->hide) (void)put_query(out + n, n_bytes - n, "exclude", a->hide);
+    return out;
+}
+
+static struct settings settings_from(const struct asked *a) {
+    const char *by = a->lines                            ? "lines"
+                     : a->addresses || a->show_addresses ? "addresses"
+                     : a->files                          ? "files"
+                                                         : "functions";
+    return (struct settings){
+        .files = a->rest,
+        .n_files = a->n_rest,
+        .base = a->base,
+        .thread = a->thread,
+        .no_symbols = a->symbolize && strcmp(a->symbolize, "none") == 0,
+        .focus = a->focus,
+        .ignore = a->ignore,
+        .show = a->show,
+        .hide = a->hide,
+        .show_from = a->show_from,
+        .tag_focus = a->tag_focus,
+        .tag_ignore = a->tag_ignore,
+        .all_frames = a->all_frames,
+        .drop_negative = a->drop_negative,
+        .by = a->granularity ? a->granularity : by,
+        .cum = a->cum || (a->sort && strcmp(a->sort, "cum") == 0),
+        .full_names = a->no_strip_temp || a->mode == OUT_COLLAPSED,
+        .no_inlines = a->noinlines,
+        .output = a->output,
+        .n_seconds = a->seconds > 0 ? (uint32_t)a->seconds : 0,
+        .lib_prefix = a->lib_prefix,
+        .add_lib = a->add_lib,
+        .normalizes = a->normalize,
+        .keeps_handler = a->keeps_handler,
+    };
 }
 
 int dialect_pprof(const char *name, int argc, char **argv) {
@@ -492,33 +484,31 @@ int dialect_pprof(const char *name, int argc, char **argv) {
                       .is_jeprof = strcmp(name, "jeprof") == 0,
                       .nodefraction = .005,
                       .edgefraction = .001};
-    struct settings s = {0};
-    enum output mode;
+    char **made = NULL, query[2000], *folder = NULL;
+    uint32_t n_made = 0;
     int status = 1;
     said_by = name;
-    if (!read_options(&a, argc, argv, &status)) goto out;
+    if (!pprof_read_options(&a, argc, argv, &status)) goto out;
     status = 0;
     if (a.help) {
-        usage(&a, stdout);
+        pprof_help(&a, stdout);
     } else if (a.version) {
         (void)printf("%s (part of vitrine %s)\n", name, VITRINE_VERSION);
     } else if (a.n_rest == 0) {
-        status = usage_error(&a, "Did not specify program");
-    } else if (choose_output(&a, &mode, &status) && choose_by(&a, &s, &status)) {
-        s.files = a.rest;
-        s.n_files = a.n_rest;
-        s.base = a.base ? a.base : a.diff_base;
-        s.thread = a.thread;
-        s.focus = a.focus;
-        s.ignore = a.ignore;
-        s.show = a.retain;
-        s.hide = a.exclude;
-        s.drop_negative = a.drop_negative;
-        s.cum = a.cum;
-        s.full_names = a.no_strip_temp || mode == OUT_COLLAPSED;
-        status = run(&a, mode, &s);
+        status = pprof_usage_error(&a, "Did not specify program");
+    } else if (choose_output(&a, &status) && check_conflicts(&a, &status)) {
+        expand_farms(&a, &made, &n_made);
+        struct settings s = settings_from(&a);
+        s.symbol_query = symbol_query(&a, query, sizeof query);
+        s.save_folder = folder = save_folder(&a);
+        status = run(&a, &s);
+        free(s.saved);
+        free(s.remote_program);
     }
 out:
+    for (uint32_t i = 0; i < n_made; i++) free(made[i]);
+    free(made);
+    free(folder);
     free(a.rest);
     return status;
 }

@@ -1,5 +1,10 @@
-/* dialect_pprof.h - what the old names' options say, and what their prompt shares with them.
- * Climate: cli.   Callers: cli/dialect_pprof.c, cli/pprof_prompt.c.
+/* dialect_pprof.h - what the old names' options say, and what their files share.
+ *
+ *   pprof.def, pprof_options.c   the options        dialect_pprof.c   what to do
+ *   pprof_text.c                 table and stacks   pprof_prompt.c    the prompt
+ *   viewer.c                     gv, evince, browsers
+ *
+ * Climate: cli.   Callers: these files only.
  */
 #ifndef CLI_DIALECT_PPROF_H
 #define CLI_DIALECT_PPROF_H
@@ -14,45 +19,86 @@ enum output {
     OUT_TREE,
     OUT_PEEK,
     OUT_TRACES,
+    OUT_TAGS,
+    OUT_COMMENTS,
     OUT_PROTO,
     OUT_SYMBOLS,
     OUT_LIST,
+    OUT_DISASM,
     OUT_CALLGRIND,
+    OUT_GRAPH, /* dot, ps, pdf, svg, gif, png: asked.picture says which */
     OUT_PROMPT,
-    OUT_GRAPH, /* dot, ps, pdf, svg, gif */
-    OUT_LATER, /* known, and not made yet */
 };
 
+/* What is made is shown by a program: its kind, where it is put, how it is shown. */
+enum viewer { VIEWER_NONE, VIEWER_GV, VIEWER_EVINCE, VIEWER_WEB, VIEWER_EOG, VIEWER_KCACHEGRIND };
+
 struct asked {
-    /* switches and values, by their old names */
-    int text, collapsed, raw, tree, traces, proto;
-    const char *peek;
-    int callgrind, dot, ps, pdf, svg, gif, gv, evince, web, symbols, interactive;
-    const char *list, *disasm;
-    int help, version, stacks, cum;
-    const char *base, *diff_base;
-    int functions, lines, addresses, files;
+    /* switches and values: pprof.def */
+    int text, collapsed, raw, tree, traces, tags, comments, proto, callgrind, dot, ps, pdf, svg,
+        gif, png, gv, evince, web, eog, kcachegrind, symbols, interactive, stacks;
+    const char *peek, *list, *disasm, *weblist;
+    int help, version, cum, functions, lines, addresses, files;
     int inuse_space, inuse_objects, alloc_space, alloc_objects, show_bytes, drop_negative;
-    int total_delay, contentions, mean_delay;
-    int nodecount, maxdegree, scale, seconds, test_stride;
-    double nodefraction, edgefraction;
-    const char *focus, *ignore, *retain, *exclude, *thread, *add_lib, *lib_prefix, *tools;
-    int heapcheck, no_strip_temp, show_addresses, no_auto_signal_frm, debug_syms_by_id, test, debug;
+    int total_delay, contentions, mean;
+    int nodecount, maxdegree, scale, seconds;
+    double nodefraction, edgefraction, divide_by;
+    const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore, *thread;
+    const char *base, *add_lib, *lib_prefix, *output, *sample_index, *unit, *sort, *granularity,
+        *trim, *symbolize;
+    int heapcheck, no_strip_temp, show_addresses, keeps_handler, normalize, noinlines, all_frames,
+        no_browser;
+    const char *ignored;
     /* what is no option */
     const char **rest;
     uint32_t n_rest;
     bool is_jeprof;
     const char *name;
-    /* of the prompt: rows at most, 0 for all; and a total is told even when it is 0 */
+    /* what follows from them */
+    enum output mode;
+    enum viewer viewer;
+    const char *picture; /* as `dot -T` calls it */
+    /* of the prompt: rows at most, 0 for all; a total is told even when it is 0; viewers in the background */
     uint32_t n_max;
-    bool tells_zero;
+    bool is_prompt;
 };
 
-/* One report on `out` with the old tool's columns; 0, or 1 after a message. */
-int pprof_report(const struct asked *a, enum output mode, struct settings *s, struct profile *p,
-                 FILE *out);
+/* ---- pprof_options.c */
+/* False after a message; *status is then the exit. */
+bool pprof_read_options(struct asked *a, int argc, char **argv, int *status);
+void pprof_help(const struct asked *a, FILE *out);
+/* Says it as the old tools do; the result is the exit status. */
+__attribute__((format(printf, 2, 3))) int pprof_usage_error(const struct asked *a,
+                                                            const char *format, ...);
 
+/* ---- pprof_text.c */
+struct old_unit {
+    double divisor;
+    int decimals;
+    const char *name;
+};
+struct old_unit pprof_unit(const struct asked *a, const struct view *v);
+const char *pprof_number(const struct old_unit *u, double value, char *out, size_t n_bytes);
+/* `per`: a view of the same nodes whose values are divided by; or NULL. */
+void pprof_put_text(const struct asked *a, const struct view *v, const struct view *per, FILE *out);
+void pprof_put_stacks(const struct view *v, FILE *out);
+/* At the prompt: "After focusing on 'X': 1.9 MB of 3.8 (50.0%)". */
+void pprof_tell_filters(const struct asked *a, const struct settings *s, const struct view *v,
+                        FILE *out);
+
+/* ---- dialect_pprof.c */
+/* One report, where the options say; 0, or 1 after a message. */
+int pprof_report(const struct asked *a, struct settings *s, struct profile *p);
+
+/* ---- viewer.c */
+/* A new file for a viewer, open for writing; its name in `path`. NULL after a message. */
+FILE *viewer_file(const struct asked *a, char *path, size_t n_bytes);
+/* Starts the program that shows it, waits unless at the prompt. Without one: a message that says where the file is. */
+int viewer_show(const struct asked *a, const char *path);
+bool viewer_is_there(enum viewer viewer);
+
+/* ---- pprof_prompt.c */
 /* Reads commands from stdin until it ends or says quit. */
-int pprof_prompt(struct asked *a, struct settings *s, struct profile *p);
+int pprof_prompt(const struct asked *a, const struct settings *s, struct profile *p);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/terminal.h"
 #include "report/read.h"
 #include "report/symbols.h"
 
@@ -17,6 +18,7 @@ const char *said_by = "vitrine";
 
 static void say(const char *how, const char *format, va_list ap) {
     (void)fflush(stdout);
+    progress_end();
     (void)fprintf(stderr, "%s: %s: ", said_by, how);
     (void)vfprintf(stderr, format, ap);
     (void)fputc('\n', stderr);
@@ -57,12 +59,35 @@ static bool take_program(struct settings *s) {
     return false;
 }
 
+/* Each type of p is scaled to the total that it has in `base`. */
+static void scale_to(struct profile *p, const struct profile *base) {
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        uint32_t same = profile_find_type(base, profile_text(p, p->types[t].name));
+        double total = profile_total(p, t);
+        if (same == PROFILE_NONE || total == 0) continue;
+        double factor = profile_total(base, same) / total;
+        for (uint32_t i = 0; i < p->n_samples; i++) p->values[(size_t)i * p->n_types + t] *= factor;
+    }
+}
+
+static bool merge(struct profile *p, const struct profile *more, const char *path, double factor) {
+    if (profile_merge(p, more, factor) == 0) return true;
+    say_error("'%s' has %s, the others have %s: they cannot be put together", path,
+              profile_text(more, more->types[more->default_type].name),
+              profile_text(p, p->types[p->default_type].name));
+    return false;
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
-static bool read_into(struct profile **p, const char *path, const struct report_options *o,
-                      double factor) {
+static bool read_into(struct settings *s, struct profile **p, const char *path) {
+    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
     struct report_error e;
-    struct profile *more;
-    if (report_read(path, o, &more, &e) != 0) {
+    struct profile *more = NULL;
+    if (load_is_remote(path))
+        more = load_remote(s, path, &e);
+    else
+        (void)report_read(path, &o, &more, &e);
+    if (more == NULL) {
         say_error("%s", e.line);
         return false;
     }
@@ -70,18 +95,41 @@ static bool read_into(struct profile **p, const char *path, const struct report_
         *p = more;
         return true;
     }
-    int status = profile_merge(*p, more, factor);
-    if (status != 0)
-        say_error("'%s' has %s, the others have %s: they cannot be put together", path,
-                  profile_text(more, more->types[more->default_type].name),
-                  profile_text(*p, (*p)->types[(*p)->default_type].name));
+    bool is_good = merge(*p, more, path, 1);
     profile_free(more);
-    return status == 0;
+    return is_good;
+}
+
+/* The base has its names looked up by itself: it may be of another build at the same path. */
+static bool subtract(struct settings *s, struct profile *p) {
+    struct symbols_options so = symbols_from(s);
+    struct profile *base = NULL;
+    if (!read_into(s, &base, s->base)) return false;
+    if (!s->no_symbols) symbols_resolve(base, &so);
+    if (s->normalizes) scale_to(p, base);
+    bool is_good = merge(p, base, s->base, -1);
+    profile_free(base);
+    return is_good;
+}
+
+/* Of two files the same may have to be said; once is enough. */
+static void say_note(const struct profile *p, uint32_t i) {
+    for (uint32_t k = 0; k < i; k++)
+        if (p->notes[k] == p->notes[i]) return;
+    say_warning("%s", profile_text(p, p->notes[i]));
+}
+
+struct symbols_options symbols_from(const struct settings *s) {
+    return (struct symbols_options){.program = s->program,
+                                    .moves = s->moves,
+                                    .prefixes = s->lib_prefix,
+                                    .folders = getenv("PPROF_BINARY_PATH"),
+                                    .extra = s->add_lib};
 }
 
 struct profile *load_profiles(struct settings *s) {
-    struct report_options o = {.thread = s->thread};
     struct profile *p = NULL;
+    progress_begin();
     if (!take_program(s)) return NULL;
     if (s->program && !report_is_program(s->program)) {
         FILE *f = fopen(s->program, "re");
@@ -93,16 +141,19 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     bool is_good = true;
-    for (uint32_t i = 0; is_good && i < s->n_files; i++)
-        is_good = read_into(&p, s->files[i], &o, 1);
-    if (is_good && s->base) is_good = read_into(&p, s->base, &o, -1);
+    for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i]);
     if (!is_good || p == NULL) {
         profile_free(p);
         return NULL;
     }
-    struct symbols_options so = {.program = s->program, .moves = s->moves};
+    struct symbols_options so = symbols_from(s);
     if (!s->no_symbols) symbols_resolve(p, &so);
-    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    if (s->base && !subtract(s, p)) {
+        profile_free(p);
+        return NULL;
+    }
+    progress_end();
+    for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
 }
 
@@ -148,7 +199,10 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .focus = s->focus,
                                .ignore = s->ignore,
                                .show = s->show,
-                               .hide = s->hide};
+                               .hide = s->hide,
+                               .show_from = s->show_from,
+                               .tag_focus = s->tag_focus,
+                               .tag_ignore = s->tag_ignore};
     *status = EXIT_USAGE;
     return by_from(s->by, &o->by) && type_from(s, p, &o->type);
 }
@@ -169,8 +223,7 @@ struct view *load_view(struct settings *s, struct profile **p, int *status) {
         *p = NULL;
         return NULL;
     }
-    if (v->n_stacks == 0 && (*p)->n_samples > 0)
-        say_warning("no stack is left after --focus and --ignore");
+    if (v->n_stacks == 0 && (*p)->n_samples > 0) say_warning("no stack is left by the filters");
     *status = EXIT_FINE;
     return v;
 }
@@ -180,7 +233,9 @@ struct view_print print_from(const struct settings *s, FILE *out) {
                                .form = s->json  ? TABLE_AS_JSON
                                        : s->csv ? TABLE_AS_CSV
                                                 : TABLE_AS_TEXT,
-                               .n_max = s->n_max};
+                               .n_max = s->n_max,
+                               .width = terminal_width(out),
+                               .has_colour = terminal_has_colour(out)};
 }
 
 /* ---- the output */

@@ -7,24 +7,43 @@
 #include <vitrine.h>
 
 const struct command *const commands[] = {
-    &cmd_top,   &cmd_tree,      &cmd_peek, &cmd_list,    &cmd_traces, &cmd_diff, &cmd_flame,
-    &cmd_graph, &cmd_collapsed, &cmd_raw,  &cmd_convert, &cmd_ps,     &cmd_ctl,  NULL,
+    &cmd_run,    &cmd_top,  &cmd_tree,  &cmd_peek,  &cmd_list,      &cmd_disasm, &cmd_traces,  &cmd_tags,
+    &cmd_diff, &cmd_flame, &cmd_graph, &cmd_collapsed, &cmd_raw,    &cmd_convert, &cmd_ps, &cmd_ctl, NULL,
 };
 
 static void help(FILE *out) {
-    (void)fputs("usage: vitrine COMMAND [OPTION...] [PROGRAM] PROFILE...\n\n", out);
+    (void)fputs("usage: vitrine run [OPTION...] [--] PROG [ARG...]\n"
+                "       vitrine COMMAND [OPTION...] [PROGRAM] PROFILE...\n\n",
+                out);
     for (unsigned i = 0; commands[i]; i++)
         (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     (void)fputs(
         "\n'vitrine COMMAND --help' has its options. Profiles are files of gperftools, jemalloc, pprof,\n"
-        "perf script or collapsed stacks, told by their content; '-' is standard input.\n",
+        "heaptrack, perf script or collapsed stacks, told by their content; '-' is standard input, and\n"
+        "HOST:PORT/pprof/heap asks a running process.\n",
         out);
 }
 
-static const struct command *find(const char *name) {
+const struct command *command_find(const char *name) {
     for (unsigned i = 0; commands[i]; i++)
         if (strcmp(commands[i]->name, name) == 0) return commands[i];
     return NULL;
+}
+
+static int say_no_command(const char *name) {
+    const char *near = NULL;
+    unsigned nearest = NO_SLIP;
+    for (unsigned i = 0; commands[i]; i++) {
+        unsigned distance = word_distance(name, strlen(name), commands[i]->name);
+        if (distance >= nearest) continue;
+        near = commands[i]->name;
+        nearest = distance;
+    }
+    if (near)
+        say_error("no command '%s'; did you mean '%s'?", name, near);
+    else
+        say_error("no command '%s'; 'vitrine help' lists them", name);
+    return EXIT_USAGE;
 }
 
 static bool is_help(const char *word) {
@@ -33,14 +52,14 @@ static bool is_help(const char *word) {
 
 static int run(const struct command *c, int argc, char **argv) {
     struct settings s = {0};
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (is_help(argv[i])) {
-            command_help(c, stdout);
-            return EXIT_FINE;
-        }
     int status = options_read(c, argc, argv, &s);
-    if (status == EXIT_FINE) status = c->run(&s);
+    if (s.help)
+        command_help(c, stdout);
+    else if (status == EXIT_FINE)
+        status = c->run(&s);
     free(s.files);
+    free(s.saved);
+    free(s.remote_program);
     return status;
 }
 
@@ -62,18 +81,14 @@ int main(int argc, char **argv) {
         (void)puts("vitrine " VITRINE_VERSION);
         return EXIT_FINE;
     }
+    if (strcmp(argv[1], "rows") == 0) return rows_print(argc - 2, argv + 2);
     if (strcmp(argv[1], "help") == 0) {
-        const struct command *c = find(argv[2]);
-        if (c)
-            command_help(c, stdout);
-        else
-            say_error("no command '%s'; 'vitrine help' lists them", argv[2]);
-        return c ? EXIT_FINE : EXIT_USAGE;
+        const struct command *c = command_find(argv[2]);
+        if (c == NULL) return say_no_command(argv[2]);
+        command_help(c, stdout);
+        return EXIT_FINE;
     }
-    const struct command *c = find(argv[1]);
-    if (c == NULL) {
-        say_error("no command '%s'; 'vitrine help' lists them", argv[1]);
-        return EXIT_USAGE;
-    }
+    const struct command *c = command_find(argv[1]);
+    if (c == NULL) return say_no_command(argv[1]);
     return run(c, argc - 2, argv + 2);
 }

@@ -17,6 +17,8 @@ const struct option_row options_data[] = {
     {"path", 0, OPTION_LIST, AT(moves), "OLD=NEW",
      "look for binaries below NEW instead of OLD; may be repeated"},
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
+    {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
+     "how long a CPU profile of HOST:PORT shall take (default: 30)"},
     {0},
 };
 const struct option_row options_filter[] = {
@@ -25,6 +27,11 @@ const struct option_row options_filter[] = {
     {"ignore", 0, OPTION_TEXT, AT(ignore), "RE", "no stacks with a matching one"},
     {"show", 0, OPTION_TEXT, AT(show), "RE", "only matching frames"},
     {"hide", 0, OPTION_TEXT, AT(hide), "RE", "no matching frames"},
+    {"show-from", 0, OPTION_TEXT, AT(show_from), "RE",
+     "no callers of the outermost matching frame; no stacks without one"},
+    {"tag-focus", 0, OPTION_TEXT, AT(tag_focus), "[KEY=]RE",
+     "only samples with a matching label, or with a number in a range: bytes=4kb:1mb"},
+    {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "[KEY=]RE", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
      "keep the allocator's own frames of heap profiles"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
@@ -39,6 +46,9 @@ const struct option_row options_shape[] = {
      "names with parameters and template arguments"},
     {"no-inlines", 0, OPTION_FLAG, AT(no_inlines), NULL,
      "count inlined calls for the function they are in"},
+    {0},
+};
+const struct option_row options_form[] = {
     {"json", 0, OPTION_FLAG, AT(json), NULL, "JSON, values in the profile's own unit"},
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma separated values"},
     {0},
@@ -49,7 +59,7 @@ const struct option_row options_output[] = {
 };
 const struct option_row options_convert[] = {
     {"to", 0, OPTION_TEXT, AT(to), "KIND",
-     "pprof, collapsed or callgrind (default: by the name of OUT)"},
+     "pprof, collapsed, callgrind, speedscope, firefox or trace (default: by the name of OUT)"},
     {0},
 };
 
@@ -71,6 +81,12 @@ const struct option_row options_control[] = {
     {0},
 };
 
+const struct option_row options_diff[] = {
+    {"view", 0, OPTION_TEXT, AT(view), "NAME",
+     "top, tree, peek, list, traces, flame, graph ... (default: top)"},
+    {0},
+};
+
 /* ---- finding */
 
 static const struct option_row *find_option(const struct command *c, const char *name, size_t n) {
@@ -87,8 +103,7 @@ static const struct option_row *find_letter(const struct command *c, char letter
     return NULL;
 }
 
-/* How many letters must change: small for a slip of the finger. */
-static unsigned distance(const char *a, size_t n, const char *b) {
+unsigned word_distance(const char *a, size_t n, const char *b) {
     unsigned row[64];
     size_t m = strlen(b);
     if (m >= 63 || n >= 63) return 99;
@@ -108,12 +123,12 @@ static unsigned distance(const char *a, size_t n, const char *b) {
 
 static void say_unknown(const struct command *c, const char *name, size_t n) {
     const struct option_row *near = NULL;
-    unsigned nearest = 3;
+    unsigned nearest = NO_SLIP;
     for (unsigned g = 0; c->groups[g]; g++)
         for (const struct option_row *o = c->groups[g]; o->name; o++)
-            if (distance(name, n, o->name) < nearest) {
+            if (word_distance(name, n, o->name) < nearest) {
                 near = o;
-                nearest = distance(name, n, o->name);
+                nearest = word_distance(name, n, o->name);
             }
     if (near)
         say_error("unknown option '--%.*s'; did you mean '--%s'?", (int)n, name, near->name);
@@ -195,8 +210,12 @@ int options_read(const struct command *c, int argc, char **argv, struct settings
     for (int i = 0; i < argc; i++) {
         if (only_files || argv[i][0] != '-' || argv[i][1] == '\0') {
             s->files[s->n_files++] = argv[i]; /* "-" is standard input */
+            only_files = only_files || c->has_arguments;
         } else if (strcmp(argv[i], "--") == 0) {
             only_files = true;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            s->help = true;
+            return EXIT_FINE;
         } else if (!read_option(c, argc, argv, &i, s)) {
             return EXIT_USAGE;
         }

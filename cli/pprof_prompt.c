@@ -5,7 +5,8 @@
  *   (pprof) quit
  *
  * The greeting and the prompt go to stderr, reports to stdout. Words without a dash are what to focus on (list: what to
- * list), words with one dash what to ignore; several are joined by '|'.
+ * list), words with one dash what to ignore; several are joined by '|'. Beyond the old ones: tree, peek, traces, tags,
+ * collapsed, svg and other pictures, and >FILE at the end.
  *
  * Climate: cli.
  */
@@ -17,11 +18,45 @@
 #define DEFAULT_ROWS 10
 #define MAX_WORDS 1000 /* characters of joined words */
 
+static const struct command_row {
+    const char *name;
+    enum output mode;
+    enum viewer viewer;
+    const char *picture, *help;
+} rows[] = {
+    {"top", OUT_TEXT, VIEWER_NONE, NULL,
+     "top[N] [--cum] [--lines] [focus...] [-ignore...]   the N largest (10)"},
+    {"text", OUT_TEXT, VIEWER_NONE, NULL, "text[N] ...            the same"},
+    {"list", OUT_LIST, VIEWER_NONE, NULL,
+     "list RE... [-ignore...]   source with what each line costs"},
+    {"weblist", OUT_LIST, VIEWER_WEB, NULL, "weblist RE...          the same in a browser"},
+    {"disasm", OUT_DISASM, VIEWER_NONE, NULL,
+     "disasm RE... [-ignore...] instructions with what each costs"},
+    {"gv", OUT_GRAPH, VIEWER_GV, "ps2", "gv [focus...] [-ignore...]   the call graph in gv"},
+    {"evince", OUT_GRAPH, VIEWER_EVINCE, "pdf", "evince ...             in evince"},
+    {"web", OUT_GRAPH, VIEWER_WEB, "svg", "web ...                in a browser"},
+    {"callgrind", OUT_CALLGRIND, VIEWER_KCACHEGRIND, NULL,
+     "callgrind [FILE]       for KCachegrind, which is started when there is no FILE"},
+    {"tree", OUT_TREE, VIEWER_NONE, NULL, "tree, traces, tags, collapsed [focus...] [-ignore...]"},
+    {"peek", OUT_PEEK, VIEWER_NONE, NULL, "peek RE...             callers and callees"},
+    {"traces", OUT_TRACES, VIEWER_NONE, NULL, NULL},
+    {"tags", OUT_TAGS, VIEWER_NONE, NULL, NULL},
+    {"collapsed", OUT_COLLAPSED, VIEWER_NONE, NULL, NULL},
+    {"dot", OUT_GRAPH, VIEWER_NONE, "dot", "dot, svg, pdf, ps, png, gif >FILE"},
+    {"svg", OUT_GRAPH, VIEWER_NONE, "svg", NULL},
+    {"pdf", OUT_GRAPH, VIEWER_NONE, "pdf", NULL},
+    {"ps", OUT_GRAPH, VIEWER_NONE, "ps2", NULL},
+    {"png", OUT_GRAPH, VIEWER_NONE, "png", NULL},
+    {"gif", OUT_GRAPH, VIEWER_NONE, "gif", NULL},
+};
+#define N_ROWS (sizeof rows / sizeof *rows)
+
 struct line {
     char command[32];
     uint32_t n; /* the digits that were glued to it */
     bool has_n, cum, lines;
     char focus[MAX_WORDS], ignore[MAX_WORDS];
+    const char *file; /* behind '>' */
 };
 
 static void join(char *words, const char *word) {
@@ -34,18 +69,25 @@ static void split_digits(struct line *l, const char *word) {
     size_t n = strcspn(word, "0123456789");
     (void)snprintf(l->command, sizeof l->command, "%.*s", (int)n, word);
     l->has_n = word[n] != '\0';
-    unsigned long rows = strtoul(word + n, NULL, 10);
-    l->n = rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX;
+    unsigned long count = strtoul(word + n, NULL, 10);
+    l->n = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
 static void split(char *text, struct line *l) {
     *l = (struct line){.command = ""};
     char *rest = NULL;
+    bool is_file = false;
     for (char *word = strtok_r(text, " \t\r\n", &rest); word;
          word = strtok_r(NULL, " \t\r\n", &rest)) {
         if (l->command[0] == '\0')
             split_digits(l, word);
-        else if (strcmp(word, "--cum") == 0)
+        else if (is_file)
+            l->file = word;
+        else if (word[0] == '>' && word[1] == '\0')
+            is_file = true;
+        else if (word[0] == '>')
+            l->file = word + 1;
+        else if (strcmp(word, "--cum") == 0 || strcmp(word, "-cum") == 0)
             l->cum = true;
         else if (strcmp(word, "--lines") == 0)
             l->lines = true;
@@ -57,57 +99,63 @@ static void split(char *text, struct line *l) {
 }
 
 static void help(void) {
-    (void)fputs(
-        "  top[N] [--cum] [--lines] [focus...] [-ignore...]   the N largest (10)\n"
-        "  text[N] ...                                        the same\n"
-        "  list RE... [-ignore...]                            source with what each line costs\n"
-        "  tree, traces, collapsed [focus...] [-ignore...]\n"
-        "  help, quit\n",
-        stdout);
+    for (unsigned i = 0; i < N_ROWS; i++)
+        if (rows[i].help) (void)printf("  %s\n", rows[i].help);
+    (void)puts("  help, quit\n\nFILE: '>name' at the end of a command writes there.");
 }
 
 static void report(const struct asked *a, const struct settings *s, struct profile *p,
-                   const struct line *l, enum output mode) {
+                   struct line *l, const struct command_row *r) {
     struct asked once = *a; /* what a line says lasts for that line */
     struct settings settings = *s;
-    once.tells_zero = true;
+    bool is_pattern = r->mode == OUT_LIST || r->mode == OUT_DISASM || r->mode == OUT_PEEK;
+    once.is_prompt = true;
+    once.mode = r->mode;
+    once.viewer = r->viewer;
+    once.picture = r->picture;
     once.n_max = l->has_n ? l->n : DEFAULT_ROWS;
-    once.list = l->focus;
-    if (mode != OUT_LIST && l->focus[0]) settings.focus = l->focus;
+    once.list = once.disasm = once.peek = l->focus;
+    once.weblist = r->mode == OUT_LIST && r->viewer == VIEWER_WEB ? l->focus : NULL;
+    if (r->mode == OUT_CALLGRIND && l->focus[0]) { /* the word is the file */
+        l->file = l->focus;
+        is_pattern = true;
+    }
+    if (l->file) {
+        settings.output = l->file;
+        once.viewer = VIEWER_NONE;
+    }
+    if (!is_pattern && l->focus[0]) settings.focus = l->focus;
     if (l->ignore[0]) {
         settings.ignore = l->ignore;
         (void)fprintf(stderr, "Ignoring samples in call stacks that match '%s'\n", l->ignore);
     }
     settings.cum = s->cum || l->cum;
+    settings.full_names = s->full_names || r->mode == OUT_COLLAPSED;
     if (l->lines) settings.by = "lines";
-    (void)pprof_report(&once, mode, &settings, p, stdout); /* said already what went wrong */
+    (void)pprof_report(&once, &settings, p); /* said already what went wrong */
 }
 
 /* False: quit. */
 static bool obey(const struct asked *a, const struct settings *s, struct profile *p, char *text) {
-    static const struct {
-        const char *name;
-        enum output mode;
-    } rows[] = {{"top", OUT_TEXT},  {"text", OUT_TEXT},     {"list", OUT_LIST},
-                {"tree", OUT_TREE}, {"traces", OUT_TRACES}, {"collapsed", OUT_COLLAPSED}};
     struct line l;
     if (strncmp(text, "quit", 4) == 0) return false;
     split(text, &l);
     if (l.command[0] == '\0' && !l.has_n) return true;
+    if (strcmp(l.command, "exit") == 0 || strcmp(l.command, "q") == 0) return false;
     if (strcmp(l.command, "help") == 0) {
         help();
         return true;
     }
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (unsigned i = 0; i < N_ROWS; i++)
         if (strcmp(rows[i].name, l.command) == 0) {
-            report(a, s, p, &l, rows[i].mode);
+            report(a, s, p, &l, &rows[i]);
             return true;
         }
     (void)fputs("Unknown command: try 'help'.\n", stderr);
     return true;
 }
 
-int pprof_prompt(struct asked *a, struct settings *s, struct profile *p) {
+int pprof_prompt(const struct asked *a, const struct settings *s, struct profile *p) {
     char *text = NULL;
     size_t room = 0;
     const char *name = a->is_jeprof ? "jeprof" : "pprof";
@@ -118,5 +166,5 @@ int pprof_prompt(struct asked *a, struct settings *s, struct profile *p) {
         if (getline(&text, &room, stdin) < 0 || !obey(a, s, p, text)) break;
     }
     free(text);
-    return 0;
+    return output_close(s, stdout) == EXIT_FINE ? 0 : 1;
 }

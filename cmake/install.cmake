@@ -5,7 +5,7 @@
 #   lib/pkgconfig    vitrine.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
 #   include/         vitrine.h, vitrine-control.h
-#   share/           man pages (man/CMakeLists.txt), README and LICENSE
+#   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.

@@ -130,8 +130,29 @@ struct vt_heap_object {
 /* Calls visit for each of them until it returns something other than 0, and returns that. visit may allocate. */
 int vt_heap_visit(int (*visit)(const struct vt_heap_object *object, void *arg), void *arg);
 
-/* Labels: what the calling thread is doing. Each allocation that is remembered keeps the labels of its thread, and profiles
- * show them. They nest: pop takes the last one off. The texts are copied, up to 255 bytes of each, and kept for good: label
+/* ---- CPU profiles ----
+ *
+ * Every thread is interrupted a hundred times for each second of CPU time it uses (the option cpu_frequency), and its stack is
+ * counted. Threads that wait are left alone. The options cpu_clock and cpu_signal say what is measured and by which signal. */
+
+enum vt_cpu_format {
+    VT_CPU_PROTO_FORMAT,     /* profile.proto, for pprof and most other tools; not compressed */
+    VT_CPU_GPERFTOOLS_FORMAT /* what gperftools writes, for its pprof */
+};
+
+/* Begin a profile, to be written to this file, in the format of the option cpu_format: when it is stopped, or at exit. The child
+ * of a fork goes on with a profile of its own, in FILE_PID. Returns 0, or a negative errno: -EBUSY when there is one already. */
+int vt_cpu_start(const char *file);
+
+/* Write what has been counted so far, and go on: to `path`, or to the profile's own file if it is NULL. The file is complete or
+ * absent. Returns 0, or a negative errno: -ENOENT when no profile was begun. */
+int vt_cpu_dump(const char *path);
+
+/* End the profile and write it. Returns 0, or a negative errno. */
+int vt_cpu_stop(void);
+
+/* Labels: what the calling thread is doing. Each allocation that is remembered and each CPU sample keeps the labels of its
+ * thread, and profiles show them. They nest: pop takes the last one off. The texts are copied, up to 255 bytes of each, and kept for good: label
  * with what has few values. push returns 0, or a negative errno. */
 int vt_label_push(const char *key, const char *value);
 void vt_label_pop(void);

@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "report/memory.h"
@@ -49,7 +51,8 @@ struct scoped {
 };
 
 struct unit {
-    Dwarf_Die die;
+    Dwarf_Die die;  /* where its functions are: of a .dwo file for split DWARF */
+    Dwarf_Die line; /* where its lines are: of the file itself */
     struct scoped *scoped;
     uint32_t n_scoped, cap_scoped;
     struct ranges functions;
@@ -68,6 +71,8 @@ struct module {
     uint64_t elf_bias, dwarf_bias; /* what libdwfl adds to addresses as linked */
     char build_id[2 * 64 + 1];
     bool is_fixed;
+    bool is_debug_only; /* the code is in another file: offsets of segments mean nothing here */
+    unsigned machine;   /* e_machine */
     struct segment segments[MAX_SEGMENTS]; /* those with code */
     uint32_t n_segments;
 
@@ -117,13 +122,17 @@ static const struct range *range_find(const struct ranges *r, uint64_t address) 
 static void read_segments(struct module *m, Elf *elf) {
     size_t n;
     GElf_Ehdr header;
-    if (gelf_getehdr(elf, &header) != NULL) m->is_fixed = header.e_type == ET_EXEC;
+    if (gelf_getehdr(elf, &header) != NULL) {
+        m->is_fixed = header.e_type == ET_EXEC;
+        m->machine = header.e_machine;
+    }
     if (elf_getphdrnum(elf, &n) != 0) return;
     for (size_t i = 0; i < n && m->n_segments < MAX_SEGMENTS; i++) {
         GElf_Phdr p;
         if (gelf_getphdr(elf, (int)i, &p) == NULL || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
             continue;
-        m->segments[m->n_segments++] = (struct segment){p.p_offset, p.p_filesz, p.p_vaddr};
+        if (p.p_filesz == 0) m->is_debug_only = true;
+        m->segments[m->n_segments++] = (struct segment){p.p_offset, p.p_memsz, p.p_vaddr};
     }
 }
 
@@ -160,6 +169,22 @@ struct module *module_open(const char *path, struct report_error *e) {
     m->elf_bias = bias;
     read_segments(m, elf);
     read_build_id(m, elf);
+    return m;
+}
+
+/* It has no file: a copy of it becomes one, for as long as it takes to open it. */
+struct module *module_open_vdso(void) {
+    const Elf64_Ehdr *image = (const Elf64_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    struct report_error ignored;
+    struct module *m = NULL;
+    char path[64];
+    if (image == NULL || image->e_ident[EI_CLASS] != ELFCLASS64) return NULL;
+    size_t n = image->e_shoff + (size_t)image->e_shnum * image->e_shentsize; /* they come last */
+    int fd = memfd_create("vdso", MFD_CLOEXEC);
+    if (fd < 0) return NULL;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (write(fd, image, n) == (ssize_t)n) m = module_open(path, &ignored);
+    (void)close(fd);
     return m;
 }
 
@@ -208,6 +233,26 @@ bool module_address(const struct module *m, uint64_t offset, uint64_t *address) 
     return false;
 }
 
+void module_place(struct module *m, uint64_t offset, uint64_t n_bytes) {
+    if (!m->is_debug_only) return;
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        struct segment *s = &m->segments[i];
+        uint64_t begin = page_down(s->address);
+        if (page_up(s->address + s->n_bytes) - begin == n_bytes)
+            s->offset = offset + (s->address - begin);
+    }
+}
+
+bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset) {
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        if (s->address != address || s->n_bytes != n_bytes) continue;
+        *offset = s->offset;
+        return true;
+    }
+    return false;
+}
+
 /* ---- DWARF */
 
 static void add_die_ranges(struct ranges *r, Dwarf_Die *die, uint32_t what) {
@@ -223,7 +268,12 @@ static void know_units(struct module *m) {
     while ((die = dwfl_module_nextcu(m->dw, die, &bias)) != NULL) {
         m->dwarf_bias = bias;
         uint32_t what = m->n_units;
-        *REPORT_PUSH(m->units, m->n_units, m->cap_units) = (struct unit){.die = *die};
+        Dwarf_Die split = {0};
+        uint8_t kind = 0;
+        bool is_split = dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
+                        kind == DW_UT_skeleton && split.addr != NULL;
+        *REPORT_PUSH(m->units, m->n_units, m->cap_units) =
+            (struct unit){.die = is_split ? split : *die, .line = *die};
         add_die_ranges(&m->unit_ranges, die, what);
     }
     range_sort(&m->unit_ranges);
@@ -323,8 +373,23 @@ static uint32_t die_number(Dwarf_Die *die, unsigned attribute) {
     return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
+/* The source of a function. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
+static const char *declared_in(Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    Dwarf_Word number;
+    Dwarf_Die unit;
+    Dwarf_Files *files;
+    size_t n;
+    if (dwarf_attr_integrate(die, DW_AT_decl_file, &a) == NULL ||
+        dwarf_formudata(&a, &number) != 0 ||
+        dwarf_cu_info(a.cu, NULL, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
+        dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n)
+        return NULL;
+    return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 static void name_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die) {
-    const char *name = die_name(u, die), *file = dwarf_decl_file(die);
+    const char *name = die_name(u, die), *file = declared_in(die);
     f->name = name ? name : "";
     f->file = file ? file : "";
     f->start_line = die_number(die, DW_AT_decl_line);
@@ -358,21 +423,31 @@ static uint32_t line_at(Dwarf_Die *unit, uint64_t address) {
     return number > 0 ? (uint32_t)number : 0;
 }
 
+/* The function around an address of the DWARF, and its unit; NULL when there is none. */
+static const struct range *function_at(struct module *m, uint64_t address, struct unit **unit) {
+    const struct range *r = range_find(&m->unit_ranges, address);
+    if (r == NULL) return NULL;
+    *unit = &m->units[r->what];
+    if (!(*unit)->is_known) know_functions(*unit);
+    return range_find(&(*unit)->functions, address);
+}
+
+static uint64_t dwarf_address(struct module *m, uint64_t linked) {
+    if (!m->has_units) know_units(m);
+    return linked + m->elf_bias - m->dwarf_bias;
+}
+
 static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_frame *frames,
                               uint32_t max) {
     Dwarf_Die inlined[MAX_NESTING];
-    if (!m->has_units) know_units(m);
-    uint64_t address = linked + m->elf_bias - m->dwarf_bias;
-    const struct range *r = range_find(&m->unit_ranges, address);
-    if (r == NULL) return 0;
-    struct unit *u = &m->units[r->what];
-    if (!u->is_known) know_functions(u);
-    r = range_find(&u->functions, address);
+    uint64_t address = dwarf_address(m, linked);
+    struct unit *u;
+    const struct range *r = function_at(m, address, &u);
     if (r == NULL) return 0;
     Dwarf_Die *function = &u->dies[r->what];
     uint32_t n_inlined =
         find_inlined(function, address, inlined, max - 1 < MAX_NESTING ? max - 1 : MAX_NESTING);
-    uint32_t line = line_at(&u->die, address), n = 0;
+    uint32_t line = line_at(&u->line, address), n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
         name_frame(u, &frames[n], &inlined[i - 1]);
         frames[n++].line = line;
@@ -441,6 +516,23 @@ static const char *symbol_at(struct module *m, uint64_t address) {
     return r ? m->names[r->what] : NULL;
 }
 
+static bool has_full_table(Elf *elf) {
+    Elf_Scn *section = NULL;
+    GElf_Shdr header;
+    while (elf && (section = elf_nextscn(elf, section)) != NULL)
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB) return true;
+    return false;
+}
+
+bool module_has_names(struct module *m) {
+    Dwarf_Addr bias;
+    if (!m->has_units) know_units(m);
+    if (m->n_units > 0) return true;
+    Dwarf *dwarf = dwfl_module_getdwarf(m->dw, &bias);
+    return has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
+           (dwarf && has_full_table(dwarf_getelf(dwarf)));
+}
+
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,
                      uint32_t max) {
     uint32_t n = find_in_dwarf(m, address, frames, max);
@@ -455,4 +547,38 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
     if (symbol == NULL) return 0;
     frames[0] = (struct module_frame){.name = symbol, .file = ""};
     return 1;
+}
+
+/* ---- code */
+
+unsigned module_machine(const struct module *m) { return m->machine; }
+
+bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high) {
+    uint64_t there = dwarf_address(m, address);
+    struct unit *u;
+    const struct range *r = function_at(m, there, &u);
+    if (r == NULL) {
+        there = address;
+        if (!m->has_symbols) know_symbols(m);
+        r = range_find(&m->symbols, address);
+    }
+    if (r == NULL) return false;
+    *low = r->low + (address - there);
+    *high = r->high + (address - there);
+    return true;
+}
+
+const unsigned char *module_code(struct module *m, uint64_t low, uint64_t high) {
+    Dwarf_Addr bias;
+    size_t n_file = 0;
+    Elf *elf = dwfl_module_getelf(m->dw, &bias);
+    const char *file = elf ? elf_rawfile(elf, &n_file) : NULL;
+    for (uint32_t i = 0; file && i < m->n_segments; i++) {
+        const struct segment *s = &m->segments[i];
+        if (low < s->address || high < low || high - s->address > s->n_bytes) continue;
+        uint64_t offset = s->offset + (low - s->address);
+        if (offset > n_file || high - low > n_file - offset) return NULL;
+        return (const unsigned char *)file + offset;
+    }
+    return NULL;
 }

@@ -23,14 +23,30 @@ struct module_frame {
 };
 
 struct module *module_open(const char *path, struct report_error *e); /* NULL: the line says why */
+/* The code that the kernel lends to every process: that of this one. NULL: there is none. */
+struct module *module_open_vdso(void);
 void module_close(struct module *m);
 const char *module_build_id(const struct module *m); /* hexadecimal, "" when there is none */
 /* Could [start, limit) at `offset` of a process be a mapping of this file's code? */
 bool module_fits(const struct module *m, uint64_t offset, uint64_t n_bytes);
 /* From an offset in the file to its address as linked; false when no code lies there. */
 bool module_address(const struct module *m, uint64_t offset, uint64_t *address);
+/* A separate debug file has no code and does not know where the code lies in the file that has: a mapping of it tells. */
+void module_place(struct module *m, uint64_t offset, uint64_t n_bytes);
+/* The other way, for a whole segment of code: false when there is none of that address and size. */
+bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset);
+/* Does it, or its separate debug file, have more names than those it exports? */
+bool module_has_names(struct module *m);
 bool module_is_fixed(const struct module *m); /* linked for one address: not PIE, not a library */
 /* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);
+
+/* ---- the code itself, addresses as linked */
+
+/* The function or symbol around an address: [*low, *high). False: nothing known. */
+bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high);
+/* The bytes of [low, high); NULL when the file does not hold them all. Good until module_close(). */
+const unsigned char *module_code(struct module *m, uint64_t low, uint64_t high);
+unsigned module_machine(const struct module *m); /* EM_X86_64, EM_AARCH64 ... */
 
 #endif

@@ -347,6 +347,26 @@ static uint32_t move_function(struct moving *m, uint32_t id) {
     return m->functions[id] = profile_add_function(m->to, &f);
 }
 
+/* Two builds of a program at one path look like one file when neither profile has build-ids; what is known of the same
+ * place in both tells them apart. */
+static bool is_other_code(const struct moving *m, uint32_t moved, uint32_t from_mapping,
+                          const struct profile_line *lines, uint32_t n) {
+    const struct profile_location *l = &m->to->locations[moved];
+    bool is_proven = l->mapping != PROFILE_NONE && m->to->mappings[l->mapping].build_id != 0 &&
+                     m->from->mappings[from_mapping].build_id != 0;
+    return !is_proven && n > 0 && l->n_lines > 0 && !same_lines(m->to, l, lines, n);
+}
+
+/* Beside another location at the same place; the index keeps to the first. */
+static uint32_t add_beside(struct profile *p, uint32_t location, const struct profile_line *lines,
+                           uint32_t n) {
+    struct profile_location l = p->locations[location];
+    l.n_lines = 0;
+    *REPORT_PUSH(p->locations, p->n_locations, p->cap_locations) = l;
+    profile_set_lines(p, p->n_locations - 1, lines, n);
+    return p->n_locations - 1;
+}
+
 static uint32_t move_location(struct moving *m, uint32_t id) {
     if (m->locations[id] != PROFILE_NONE) return m->locations[id];
     struct profile_location l = m->from->locations[id];
@@ -364,6 +384,8 @@ static uint32_t move_location(struct moving *m, uint32_t id) {
         moved = profile_add_location(m->to, mapping, l.address);
         if (m->to->locations[moved].n_lines == 0 && l.n_lines > 0)
             profile_set_lines(m->to, moved, lines, l.n_lines);
+        else if (is_other_code(m, moved, l.mapping, lines, l.n_lines))
+            moved = add_beside(m->to, moved, lines, l.n_lines);
     }
     free(lines);
     return m->locations[id] = moved;
@@ -424,6 +446,7 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
     move_samples(&m, types, factor);
+    p->is_difference = p->is_difference || from->is_difference || factor < 0;
     for (uint32_t i = 0; i < from->n_notes; i++) {
         uint32_t note = move_string(&m, from->notes[i]);
         *REPORT_PUSH(p->notes, p->n_notes, p->cap_notes) = note;

@@ -45,6 +45,7 @@ struct profile_mapping {
     uint64_t start, limit, offset; /* [start, limit) of the process shows the file from offset on */
     uint32_t file, build_id; /* strings; build_id in hexadecimal, "" when the profile has none */
     bool has_functions;      /* symbols came with the profile: do not look for others */
+    bool is_linked; /* offset is the address as linked, until symbols_resolve() has seen the file */
 };
 
 struct profile_function {
@@ -81,6 +82,7 @@ struct profile_text {
 
 struct profile {
     enum profile_kind kind;
+    bool is_difference;    /* something was subtracted: values may be below zero */
     uint32_t default_type; /* which of the types a view shows unless told */
     struct profile_type period_type;
     int64_t period, time_ns, duration_ns; /* 0: unknown */

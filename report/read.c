@@ -1,9 +1,10 @@
 /* read.c - opening a file, unpacking it, and finding the reader that knows it. See read.h.
  *
- *   bytes --gunzip--> bytes --which reader knows them?--> read_*.c --> profile
+ *   bytes --unpack--> bytes --which reader knows them?--> read_*.c --> profile
  *
  * Climate: cli.
  */
+#include "report/progress.h"
 #include "report/reader.h"
 
 #include <errno.h>
@@ -12,16 +13,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-#define READ_BYTES ((size_t)1 << 20)
-#define MAX_BYTES ((size_t)1 << 34) /* a file that unpacks to more is not a profile */
+#include "report/buffer.h"
 
 /* Those that are told by a word first; collapsed stacks, which nearly any text could be, last. */
 static const struct reader *const readers[] = {
-    &reader_heap,       &reader_jemalloc,  &reader_contention,
-    &reader_symbolized, &reader_cpu,       &reader_proto,
-    &reader_perf,       &reader_collapsed, NULL,
+    &reader_heap,  &reader_jemalloc, &reader_contention, &reader_symbolized, &reader_cpu,
+    &reader_proto, &reader_perf,     &reader_heaptrack,  &reader_collapsed,  NULL,
 };
 
 const struct reader *reader_find(const struct input *in) {
@@ -49,7 +47,7 @@ static const char *what_instead(const struct input *in) {
         return "is perf's own file; give the output of 'perf script' instead";
     if (span_starts(s, "<!") || span_starts(s, "<html") || span_starts(s, "<HTML"))
         return "is a web page, not a profile: perhaps a server's error message";
-    if (span_starts(s, "\x1f\x8b")) return "is packed twice";
+    if (unpack_is_packed(s.at, (size_t)(s.end - s.at))) return "is packed twice";
     if (span_starts(s, "%PDF") || span_starts(s, "\x89PNG")) return "is a picture, not a profile";
     return is_text(in) ? "is text, but of no kind of profile that is known"
                        : "is no kind of profile that is known";
@@ -57,31 +55,23 @@ static const char *what_instead(const struct input *in) {
 
 /* ---- bytes */
 
-struct buffer {
-    char *bytes;
-    size_t n, cap;
-};
-
-static void buffer_room(struct buffer *b, size_t more) {
-    if (b->cap - b->n >= more) return;
-    b->cap = b->n + more + b->n / 2;
-    b->bytes = report_resize(b->bytes, b->cap);
-}
-
 static int read_descriptor(int fd, const char *name, struct buffer *b, struct report_error *e) {
     struct stat st;
+    uint64_t n_all = 0;
     if (fstat(fd, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             return report_fail(e, EISDIR, "'%s': is a directory, not a profile", name);
         if (S_ISREG(st.st_mode) && st.st_size > 0) buffer_room(b, (size_t)st.st_size + 1);
+        if (S_ISREG(st.st_mode)) n_all = (uint64_t)st.st_size;
     }
     for (;;) {
-        if (b->cap == b->n) buffer_room(b, READ_BYTES);
+        if (b->cap == b->n) buffer_room(b, BUFFER_STEP);
         ssize_t got = read(fd, b->bytes + b->n, b->cap - b->n);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return report_fail(e, errno, "'%s': cannot read: %s", name, strerror(errno));
         if (got == 0) return 0;
         b->n += (size_t)got;
+        progress("reading", name, b->n, n_all);
     }
 }
 
@@ -92,33 +82,6 @@ static int read_file(const char *path, struct buffer *b, struct report_error *e)
     int error = read_descriptor(fd, path, b, e);
     (void)close(fd);
     return error;
-}
-
-/* One gzip member after another. */
-static int unpack(const char *name, const void *packed, size_t n, struct buffer *b,
-                  struct report_error *e) {
-    z_stream z = {.next_in = (Bytef *)packed};
-    size_t left = n;
-    int status = inflateInit2(&z, /* gzip only */ 16 + MAX_WBITS);
-    if (status != Z_OK) return report_fail(e, ENOMEM, "'%s': cannot unpack", name);
-    do {
-        if (z.avail_in == 0) {
-            z.avail_in = left > READ_BYTES ? (uInt)READ_BYTES : (uInt)left;
-            left -= z.avail_in;
-        }
-        buffer_room(b, READ_BYTES);
-        z.next_out = (Bytef *)b->bytes + b->n;
-        z.avail_out = (uInt)READ_BYTES;
-        status = inflate(&z, Z_NO_FLUSH);
-        b->n += READ_BYTES - z.avail_out;
-        if (status == Z_STREAM_END && (left > 0 || z.avail_in > 0)) status = inflateReset(&z);
-    } while (status == Z_OK && b->n < MAX_BYTES);
-    (void)inflateEnd(&z);
-    if (b->n >= MAX_BYTES)
-        return report_fail(e, EFBIG, "'%s': unpacks to too much to be a profile", name);
-    if (status == Z_STREAM_END) return 0;
-    return report_fail(e, EINVAL, "'%s': is a gzip file that is %s", name,
-                       status == Z_BUF_ERROR ? "cut" : "damaged");
 }
 
 /* ---- the door */
@@ -149,7 +112,7 @@ int report_read_bytes(const char *name, const void *bytes, size_t n,
                       struct report_error *e) {
     struct buffer unpacked = {0};
     *result = NULL;
-    if (n >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) {
+    if (unpack_is_packed(bytes, n)) {
         int error = unpack(name, bytes, n, &unpacked, e);
         if (error != 0) {
             free(unpacked.bytes);

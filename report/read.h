@@ -17,6 +17,8 @@
 struct report_options {
     /* jemalloc files: "3" reads thread 3 alone; NULL reads the sums over all threads */
     const char *thread;
+    /* CPU profiles: frames of the profiler's signal handler stay */
+    bool keeps_handler;
 };
 
 /* `path` may be "-" for standard input. Gives 0, or a negative errno with the line set; the caller

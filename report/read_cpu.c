@@ -166,7 +166,7 @@ static int read(struct input *in) {
     if (error != 0) return error;
     in->at = at;
     input_read_maps(in);
-    r.n_noise = count_noise(&r);
+    if (in->options == NULL || !in->options->keeps_handler) r.n_noise = count_noise(&r);
     at = records;
     (void)each_record(&w, &at, keep, &r); /* went well before */
     profile_locate(p);

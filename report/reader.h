@@ -32,7 +32,7 @@ struct reader {
 };
 
 extern const struct reader reader_heap, reader_jemalloc, reader_cpu, reader_contention,
-    reader_symbolized, reader_proto, reader_collapsed, reader_perf;
+    reader_symbolized, reader_proto, reader_collapsed, reader_perf, reader_heaptrack;
 
 /* The reader that knows what `in` stands at, or NULL. Used by the container for what it contains. */
 const struct reader *reader_find(const struct input *in);

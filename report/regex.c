@@ -15,6 +15,7 @@ struct regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
+    bool *gave_up; /* apart, since a match changes nothing else */
 };
 
 struct regex *regex_new(const char *pattern, const char *option, struct report_error *e) {
@@ -30,6 +31,7 @@ struct regex *regex_new(const char *pattern, const char *option, struct report_e
         return NULL;
     }
     struct regex *r = report_alloc(sizeof *r);
+    r->gave_up = report_alloc(sizeof *r->gave_up);
     r->code = code;
     (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* slower without, not wrong */
     r->data = pcre2_match_data_create_from_pattern(code, NULL);
@@ -44,9 +46,19 @@ void regex_free(struct regex *r) {
     pcre2_match_data_free(r->data);
     pcre2_match_context_free(r->context);
     pcre2_code_free(r->code);
+    free(r->gave_up);
     free(r);
 }
 
 bool regex_matches(const struct regex *r, const char *text) {
-    return pcre2_match(r->code, (PCRE2_SPTR)text, strlen(text), 0, 0, r->data, r->context) >= 0;
+    int n = pcre2_match(r->code, (PCRE2_SPTR)text, strlen(text), 0, 0, r->data, r->context);
+    if (n < 0 && n != PCRE2_ERROR_NOMATCH) *r->gave_up = true;
+    return n >= 0;
+}
+
+int regex_ended(const struct regex *r, const char *option, struct report_error *e) {
+    if (r == NULL || !*r->gave_up) return 0;
+    return report_fail(
+        e, EINVAL, "%s: the regexp takes too long: repetitions inside repetitions, as in '(a+)+'?",
+        option);
 }

@@ -1,5 +1,7 @@
 /* symbols.c - which file a mapping is now, and the lookup of each location in it. See symbols.h.
  *
+ *   the program given, the path with --path, the path itself; sysroots; then by build-id: folders, debug files, debuginfod
+ *
  * A wrong name is worse than none. A file is believed when its build-id is the mapping's; where the profile
  * has no build-ids (all the text formats), when its code segment has exactly the place and size of the
  * mapping.
@@ -8,12 +10,14 @@
  */
 #include "report/symbols.h"
 
+#include <elfutils/debuginfod.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "report/module.h"
 #include "report/names.h"
+#include "report/progress.h"
 
 #define MAX_INLINED 65
 #define MAX_PATH 4096
@@ -22,6 +26,7 @@ struct resolving {
     struct profile *p;
     const struct symbols_options *options;
     uint32_t main_file; /* string: the mapping file that is the program; 0: none */
+    bool is_of_here;    /* a library of this machine is the one that ran */
     uint32_t *
         demangled; /* by string of the linker's name: string of the people's; PROFILE_NONE: not yet */
     uint32_t n_demangled, cap_demangled;
@@ -94,20 +99,118 @@ static const char *moved_path(const struct symbols_options *o, const char *path,
 static bool is_right_file(const struct module *m, const struct profile *p,
                           const struct profile_mapping *map) {
     const char *wanted = profile_text(p, map->build_id);
+    uint64_t offset;
     if (*wanted != '\0') return strcmp(wanted, module_build_id(m)) == 0;
+    if (map->is_linked) return module_segment(m, map->offset, map->limit - map->start, &offset);
     return module_fits(m, map->offset, map->limit - map->start);
 }
 
-static struct module *open_debug_file(const struct profile *p, const struct profile_mapping *map) {
-    char path[MAX_PATH];
+/* The file, if it is the one that ran. */
+static struct module *open_if_right(const struct resolving *r, const struct profile_mapping *map,
+                                    const char *path) {
     struct report_error ignored;
-    const char *id = profile_text(p, map->build_id);
-    if (strlen(id) < 4) return NULL;
-    (void)snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
     struct module *m = module_open(path, &ignored);
-    if (m != NULL && strcmp(module_build_id(m), id) == 0) return m;
+    if (m != NULL && is_right_file(m, r->p, map)) {
+        module_place(m, map->offset, map->limit - map->start);
+        return m;
+    }
     module_close(m);
     return NULL;
+}
+
+/* Below each sysroot: the whole path, then without its first folder, and so on. */
+static struct module *open_below_prefix(const struct resolving *r,
+                                        const struct profile_mapping *map, const char *file) {
+    char path[2 * MAX_PATH];
+    for (const char *at = r->options->prefixes; at && *at; at += strspn(at, ",")) {
+        int n = (int)strcspn(at, ",");
+        for (const char *end = file; end; end = strchr(end + 1, '/')) {
+            (void)snprintf(path, sizeof path, "%.*s%s%s", n, at, *end == '/' ? "" : "/", end);
+            struct module *m = open_if_right(r, map, path);
+            if (m != NULL) return m;
+        }
+        at += n;
+    }
+    return NULL;
+}
+
+/* In one folder: by build-id as debug files are kept, as Go's pprof keeps binaries, and by its name. */
+static struct module *open_in_folder(const struct resolving *r, const struct profile_mapping *map,
+                                     const char *folder, int n) {
+    static const char *const patterns[] = {".build-id/%.2s/%s.debug", ".build-id/%.2s/%s",
+                                           "%.2s/%s.debug", NULL};
+    char path[3 * MAX_PATH], rest[MAX_PATH];
+    char id[2 * 64 + 1], name[MAX_PATH];
+    struct module *m = NULL;
+    (void)snprintf(id, sizeof id, "%s", profile_text(r->p, map->build_id));
+    (void)snprintf(name, sizeof name, "%s", base_name(profile_text(r->p, map->file)));
+    for (unsigned i = 0; m == NULL && strlen(id) >= 4 && patterns[i]; i++) {
+        (void)snprintf(rest, sizeof rest, patterns[i], id, id + 2);
+        (void)snprintf(path, sizeof path, "%.*s/%s", n, folder, rest);
+        m = open_if_right(r, map, path);
+    }
+    if (m == NULL && *id && *name) {
+        (void)snprintf(path, sizeof path, "%.*s/%s/%s", n, folder, id, name);
+        m = open_if_right(r, map, path);
+    }
+    if (m == NULL && *name) {
+        (void)snprintf(path, sizeof path, "%.*s/%s", n, folder, name);
+        m = open_if_right(r, map, path);
+    }
+    return m;
+}
+
+static struct module *open_in_folders(const struct resolving *r,
+                                      const struct profile_mapping *map) {
+    static const char debug_files[] = "/usr/lib/debug";
+    struct module *m = NULL;
+    for (const char *const *move = r->options->moves; m == NULL && move && *move; move++) {
+        const char *equals = strchr(*move, '=');
+        if (equals) m = open_in_folder(r, map, equals + 1, (int)strlen(equals + 1));
+    }
+    const char *at = r->options->folders;
+    for (; m == NULL && at && *at; at += strspn(at, ":")) {
+        int n = (int)strcspn(at, ":");
+        if (n > 0) m = open_in_folder(r, map, at, n);
+        at += n;
+    }
+    if (m == NULL && map->build_id != 0)
+        m = open_in_folder(r, map, debug_files, (int)sizeof debug_files - 1);
+    return m;
+}
+
+/* Asks the servers of DEBUGINFOD_URLS for the debug file, then for the program itself. */
+static struct module *open_from_servers(const struct resolving *r,
+                                        const struct profile_mapping *map) {
+    const char *urls = getenv("DEBUGINFOD_URLS"), *id = profile_text(r->p, map->build_id);
+    struct module *m = NULL;
+    char *path = NULL;
+    if (urls == NULL || *urls == '\0' || strlen(id) < 4) return NULL;
+    debuginfod_client *client = debuginfod_begin();
+    if (client == NULL) return NULL;
+    int fd = debuginfod_find_debuginfo(client, (const unsigned char *)id, 0, &path);
+    if (fd < 0) fd = debuginfod_find_executable(client, (const unsigned char *)id, 0, &path);
+    if (fd >= 0) {
+        m = open_if_right(r, map, path);
+        free(path);
+        (void)close(fd);
+    }
+    debuginfod_end(client);
+    return m;
+}
+
+static struct module *open_elsewhere(const struct resolving *r, const struct profile_mapping *map,
+                                     const char *file) {
+    struct module *m = open_below_prefix(r, map, file);
+    if (m == NULL) m = open_in_folders(r, map);
+    if (m == NULL) m = open_from_servers(r, map);
+    return m;
+}
+
+/* Not a file: anonymous code, memory that was made executable, the vdso. */
+static bool is_no_file(const char *file) {
+    return file[0] == '\0' || file[0] == '[' || strncmp(file, "/dev/", 5) == 0 ||
+           strncmp(file, "/memfd:", 7) == 0;
 }
 
 static struct module *open_mapping(struct resolving *r, const struct profile_mapping *map) {
@@ -117,19 +220,28 @@ static struct module *open_mapping(struct resolving *r, const struct profile_map
     (void)snprintf(file, sizeof file, "%s", profile_text(p, map->file));
     bool is_main = map->file != 0 && map->file == r->main_file;
     const char *path = is_main ? r->options->program : moved_path(r->options, file, buffer);
-    if (path[0] == '\0' || path[0] == '[' || strncmp(file, "/dev/", 5) == 0 ||
-        strncmp(file, "/memfd:", 7) == 0)
-        return NULL; /* not a file: vdso, anonymous code */
+    if (is_no_file(path)) return NULL;
     struct module *m = module_open(path, &e);
     if (m != NULL && is_right_file(m, p, map)) return m;
-    struct module *separate = open_debug_file(p, map);
-    if (separate == NULL && m != NULL)
+    struct module *other = open_elsewhere(r, map, file);
+    if (other == NULL && m != NULL)
         profile_note(
             p, "'%s' is not the file that ran as '%s': its code has another %s; no names from it",
             path, file, map->build_id ? "build-id" : "size");
-    if (separate == NULL && m == NULL) profile_note(p, "no names for '%s': %s", file, e.line);
+    if (other == NULL && m == NULL) profile_note(p, "no names for '%s': %s", file, e.line);
     module_close(m);
-    return separate;
+    return other;
+}
+
+/* The kernel's own code is in no file. By its build-id; without one only when the profile is of this machine, which
+ * the libraries tell that were found to be the same. */
+static struct module *open_vdso(const struct resolving *r, const struct profile_mapping *map) {
+    if (strcmp(profile_text(r->p, map->file), "[vdso]") != 0) return NULL;
+    if (map->build_id == 0 && !r->is_of_here) return NULL;
+    struct module *m = module_open_vdso();
+    if (m != NULL && is_right_file(m, r->p, map)) return m;
+    module_close(m);
+    return NULL;
 }
 
 /* ---- locations */
@@ -145,6 +257,10 @@ static void resolve_in(struct resolving *r, struct module *m, uint32_t mapping) 
             const struct profile_mapping *map = &p->mappings[mapping];
             if (!module_address(m, l->address - map->start + map->offset, &address)) continue;
         }
+        progress("names of",
+                 mapping == PROFILE_NONE ? r->options->program
+                                         : profile_text(p, p->mappings[mapping].file),
+                 i, p->n_locations);
         uint32_t n = module_find(m, address, frames, MAX_INLINED);
         if (n > 0) set_frames(r, i, frames, n);
     }
@@ -158,9 +274,15 @@ static bool has_unknown(const struct profile *p, uint32_t mapping) {
     return false;
 }
 
-/* Addresses in no mapping belong to a program that is not position independent. */
+/* Addresses in no mapping belong to a program that is not position independent, or to what --add_lib names. */
 static void resolve_unmapped(struct resolving *r) {
     struct report_error e;
+    if (r->options->extra && has_unknown(r->p, PROFILE_NONE)) {
+        struct module *m = module_open(r->options->extra, &e);
+        if (m == NULL) profile_note(r->p, "%s", e.line);
+        if (m != NULL) resolve_in(r, m, PROFILE_NONE);
+        module_close(m);
+    }
     if (r->options->program == NULL || !has_unknown(r->p, PROFILE_NONE)) return;
     struct module *m = module_open(r->options->program, &e);
     if (m == NULL) return; /* said already, or the caller looked */
@@ -168,16 +290,39 @@ static void resolve_unmapped(struct resolving *r) {
     module_close(m);
 }
 
+static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_turn) {
+    struct profile *p = r->p;
+    struct profile_mapping map = p->mappings[mapping]; /* a copy: notes add strings, not mappings */
+    bool is_vdso = strcmp(profile_text(p, map.file), "[vdso]") == 0;
+    if (map.has_functions || is_vdso != is_vdso_turn || !has_unknown(p, mapping)) return;
+    struct module *m = is_vdso ? open_vdso(r, &map) : open_mapping(r, &map);
+    if (m == NULL) return;
+    bool is_library = looks_like_library(profile_text(p, map.file));
+    if (is_library) r->is_of_here = true;
+    if (map.is_linked && module_segment(m, map.offset, map.limit - map.start, &map.offset)) {
+        p->mappings[mapping].offset = map.offset;
+        p->mappings[mapping].is_linked = false;
+    }
+    resolve_in(r, m, mapping);
+    /* what is written of it can then be told from other builds */
+    if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
+    if (!is_library && !is_vdso && has_unknown(p, mapping) && !module_has_names(m))
+        profile_note(p, "'%s' has no symbols (stripped?): its functions have no names",
+                     profile_text(p, p->mappings[mapping].file));
+    module_close(m);
+}
+
 void symbols_resolve(struct profile *p, const struct symbols_options *o) {
     struct resolving r = {.p = p, .options = o};
     r.main_file = find_main_file(p, o->program);
-    for (uint32_t i = 0; i < p->n_mappings; i++) {
-        struct profile_mapping map = p->mappings[i]; /* a copy: notes add strings, not mappings */
-        if (map.has_functions || !has_unknown(p, i)) continue;
-        struct module *m = open_mapping(&r, &map);
-        if (m != NULL) resolve_in(&r, m, i);
-        module_close(m);
-    }
+    for (unsigned turn = 0; turn < 2; turn++) /* the vdso last, when the libraries are known */
+        for (uint32_t i = 0; i < p->n_mappings; i++) resolve_mapping(&r, i, turn == 1);
     resolve_unmapped(&r);
     free(r.demangled);
+}
+
+struct module *symbols_open(struct profile *p, uint32_t mapping, const struct symbols_options *o) {
+    struct resolving r = {.p = p, .options = o, .main_file = find_main_file(p, o->program)};
+    struct profile_mapping map = p->mappings[mapping];
+    return open_mapping(&r, &map);
 }

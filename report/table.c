@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/text.h"
+
 /* ---- numbers */
 
 static const struct scale {
@@ -44,97 +46,102 @@ void json_number(FILE *out, double number) {
     else if (number == rint(number) && fabs(number) < 1e15)
         (void)fprintf(out, "%.0f", number == 0 ? 0 : number);
     else
-        (void)fprintf(out, "%.6g", number);
-}
-
-void json_string(FILE *out, const char *text) {
-    (void)fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            (void)fprintf(out, "\\%c", *c);
-        else if (*c < ' ')
-            (void)fprintf(out, "\\u%04x", *c);
-        else
-            (void)fputc(*c, out);
-    }
-    (void)fputc('"', out);
+        (void)fprintf(out, "%.15g", number);
 }
 
 /* ---- forms */
 
-static void csv_text(const struct table *t, const char *text) {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        (void)fputs(text, t->out);
-        return;
-    }
-    (void)fputc('"', t->out);
-    for (; *text; text++) {
-        if (*text == '"') (void)fputc('"', t->out);
-        (void)fputc(*text, t->out);
-    }
-    (void)fputc('"', t->out);
-}
-
 static void csv_cell(const struct table *t, const struct table_column *c,
                      const struct table_cell *cell) {
     switch (c->kind) {
-    case TABLE_TEXT: csv_text(t, cell->text); break;
+    case TABLE_TEXT: text_csv(t->out, cell->text); break;
     case TABLE_LIST:
         (void)fputc('"', t->out);
         for (uint32_t i = 0; i < cell->n; i++) {
             if (i > 0) (void)fputc(';', t->out);
-            for (const char *s = cell->list[i]; *s; s++) {
-                if (*s == '"') (void)fputc('"', t->out);
-                (void)fputc(*s, t->out);
-            }
+            text_csv_inner(t->out, cell->list[i]);
         }
         (void)fputc('"', t->out);
         break;
     case TABLE_VALUE:
-    case TABLE_COUNT:
-    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    case TABLE_COUNT: json_number(t->out, cell->number); break;
+    case TABLE_PERCENT: json_number(t->out, rint(cell->number * 1e4) / 1e4); break;
     }
 }
 
 static void json_cell(const struct table *t, const struct table_column *c,
                       const struct table_cell *cell) {
-    json_string(t->out, c->name);
+    text_json(t->out, c->name);
     (void)fputc(':', t->out);
     switch (c->kind) {
-    case TABLE_TEXT: json_string(t->out, cell->text); break;
+    case TABLE_TEXT: text_json(t->out, cell->text); break;
     case TABLE_LIST:
         (void)fputc('[', t->out);
         for (uint32_t i = 0; i < cell->n; i++) {
             if (i > 0) (void)fputc(',', t->out);
-            json_string(t->out, cell->list[i]);
+            text_json(t->out, cell->list[i]);
         }
         (void)fputc(']', t->out);
         break;
     case TABLE_VALUE:
-    case TABLE_COUNT:
-    case TABLE_PERCENT: json_number(t->out, cell->number); break;
+    case TABLE_COUNT: json_number(t->out, cell->number); break;
+    case TABLE_PERCENT: json_number(t->out, rint(cell->number * 1e4) / 1e4); break;
     }
 }
 
-static void text_cell(const struct table *t, const struct table_column *c,
-                      const struct table_cell *cell, bool is_last) {
+/* Growth red and the opposite cyan in a difference, else by how much it is. */
+const char *table_colour(const struct table *t, double percent) {
+    if (!t->has_colour) return "";
+    if (t->is_difference) return percent > 0 ? "\033[31m" : percent < 0 ? "\033[36m" : "";
+    return percent >= 10 ? "\033[1;31m" : percent >= 2 ? "\033[33m" : "";
+}
+
+const char *table_plain(const char *colour) { return *colour ? "\033[0m" : ""; }
+
+void table_name(const struct table *t, const char *name, int used) {
+    unsigned least = 12,
+             room = t->width > (unsigned)used + least ? t->width - (unsigned)used : least;
+    text_fit(t->out, name, t->width ? room : 0);
+}
+
+/* Gives how many columns it took. */
+static int text_cell(const struct table *t, const struct table_column *c,
+                     const struct table_cell *cell, bool is_last, int used) {
     char number[64];
     switch (c->kind) {
-    case TABLE_TEXT: (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, cell->text); break;
-    case TABLE_VALUE:
-        (void)fprintf(t->out, "%*s", c->width,
-                      table_number(t->unit, cell->number, number, sizeof number));
+    case TABLE_TEXT:
+        if (!is_last) return fprintf(t->out, "%*s", c->width, cell->text);
+        table_name(t, cell->text, used);
         break;
-    case TABLE_COUNT: (void)fprintf(t->out, "%*.0f", c->width, cell->number); break;
+    case TABLE_VALUE:
+        return fprintf(t->out, "%*s", c->width,
+                       table_number(t->unit, cell->number, number, sizeof number));
+    case TABLE_COUNT: return fprintf(t->out, "%*.0f", c->width, cell->number);
     case TABLE_PERCENT:
         (void)snprintf(number, sizeof number, "%.2f%%", cell->number);
-        (void)fprintf(t->out, "%*s", c->width, number);
-        break;
+        return fprintf(t->out, "%*s", c->width, number);
     case TABLE_LIST:
-        for (uint32_t i = 0; i < cell->n; i++)
-            (void)fprintf(t->out, "%s%s", i ? "\n             " : " ", cell->list[i]);
+        for (uint32_t i = 0; i < cell->n; i++) {
+            (void)fputs(i ? "\n             " : " ", t->out);
+            table_name(t, cell->list[i], 14);
+        }
         if (cell->n > 1) (void)fputc('\n', t->out);
         break;
+    }
+    return 0;
+}
+
+/* The numbers up to the first share have its colour. */
+static void text_row(const struct table *t, const struct table_cell *cells) {
+    uint32_t last = 0;
+    int used = 0;
+    while (last < t->n_columns && t->columns[last].kind != TABLE_PERCENT) last++;
+    const char *colour = last < t->n_columns ? table_colour(t, cells[last].number) : "";
+    (void)fputs(colour, t->out);
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (i > 0) used += fprintf(t->out, " ");
+        used += text_cell(t, &t->columns[i], &cells[i], i + 1 == t->n_columns, used);
+        if (i == last) (void)fputs(table_plain(colour), t->out);
     }
 }
 
@@ -142,35 +149,36 @@ void table_begin(struct table *t) {
     t->n_rows = 0;
     if (t->form == TABLE_AS_JSON) {
         (void)fputs("{\"type\":", t->out);
-        json_string(t->out, t->type);
+        text_json(t->out, t->type);
         (void)fputs(",\"unit\":", t->out);
-        json_string(t->out, t->unit_name);
+        text_json(t->out, t->unit_name);
         (void)fputs(",\"total\":", t->out);
         json_number(t->out, t->total);
         (void)fputs(",\"rows\":[", t->out);
     }
+    const char *bold = t->has_colour ? "\033[1m" : "";
+    (void)fputs(bold, t->out);
     for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_JSON; i++) {
         const struct table_column *c = &t->columns[i];
         bool is_last = i + 1 == t->n_columns;
         if (i > 0) (void)fputs(t->form == TABLE_AS_CSV ? "," : " ", t->out);
         if (t->form == TABLE_AS_CSV)
-            csv_text(t, c->name);
+            text_csv(t->out, c->name);
         else
             (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
-        if (is_last) (void)fputc('\n', t->out);
+        if (is_last) (void)fprintf(t->out, "%s\n", table_plain(bold));
     }
 }
 
 void table_row(struct table *t, const struct table_cell *cells) {
+    if (t->form == TABLE_AS_TEXT) text_row(t, cells);
     if (t->form == TABLE_AS_JSON) (void)fputs(t->n_rows ? ",\n{" : "\n{", t->out);
-    for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (i > 0) (void)fputc(t->form == TABLE_AS_TEXT ? ' ' : ',', t->out);
+    for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_TEXT; i++) {
+        if (i > 0) (void)fputc(',', t->out);
         if (t->form == TABLE_AS_JSON)
             json_cell(t, &t->columns[i], &cells[i]);
-        else if (t->form == TABLE_AS_CSV)
-            csv_cell(t, &t->columns[i], &cells[i]);
         else
-            text_cell(t, &t->columns[i], &cells[i], i + 1 == t->n_columns);
+            csv_cell(t, &t->columns[i], &cells[i]);
     }
     (void)fputs(t->form == TABLE_AS_JSON ? "}" : "\n", t->out);
     t->n_rows++;

@@ -52,6 +52,9 @@ struct table {
     const struct table_column *columns;
     uint32_t n_columns, n_rows;
     struct table_unit unit;
+    /* text for a terminal: names are cut to its width (0: none), large shares stand out */
+    unsigned width;
+    bool has_colour, is_difference;
 };
 
 /* One unit for the whole table, so that columns can be compared: fit for its largest number. */
@@ -59,12 +62,17 @@ struct table_unit table_unit_for(const char *unit, double largest);
 /* "3.84MB" in `out`, which is given back. */
 const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes);
 
+/* What the terminal wants before a share of so many percent, and behind what was coloured; "" without colour. */
+const char *table_colour(const struct table *t, double percent);
+const char *table_plain(const char *colour);
+/* A name at the end of a line of which `used` columns are taken. */
+void table_name(const struct table *t, const char *name, int used);
+
 void table_begin(struct table *t);
 void table_row(struct table *t, const struct table_cell *cells);
 void table_end(struct table *t);
 
-/* A JSON string with its quotes. */
-void json_string(FILE *out, const char *text);
+/* As it is; what is no number is null. */
 void json_number(FILE *out, double number);
 
 #endif

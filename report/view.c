@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/label_filter.h"
 #include "report/names.h"
 #include "report/regex.h"
 
@@ -34,13 +35,17 @@ static const char allocator_files[] =
 struct place {
     uint32_t first, n; /* in making.nodes: after show and hide */
     bool is_focus, is_ignored, is_allocator;
+    bool is_from;    /* --show-from matches here ... */
+    uint32_t n_from; /* ... and so many nodes are within the match */
+    uint64_t names;  /* all its nodes, whatever the filters say, as one number */
 };
 
 struct making {
     struct view *v;
     struct profile *p;
     const struct view_options *o;
-    struct regex *focus, *ignore, *show, *hide, *allocators, *allocator_libraries;
+    struct regex *focus, *ignore, *show, *hide, *show_from, *allocators, *allocator_libraries;
+    struct label_filter *tag_focus, *tag_ignore;
     struct regex *dropped, *kept; /* of the profile's own */
     struct place *places;         /* by location */
     uint32_t *nodes;
@@ -116,7 +121,8 @@ static uint32_t node_name(struct making *m, const struct profile_location *l,
     return profile_string(p, name);
 }
 
-static uint32_t node_with_name(struct making *m, uint32_t name, const struct profile_line *line) {
+static uint32_t node_with_name(struct making *m, uint32_t name, const struct profile_line *line,
+                               uint32_t location) {
     while (m->n_node_of <= name)
         *REPORT_PUSH(m->node_of, m->n_node_of, m->cap_node_of) = PROFILE_NONE;
     if (m->node_of[name] == PROFILE_NONE) {
@@ -124,7 +130,8 @@ static uint32_t node_with_name(struct making *m, uint32_t name, const struct pro
         *REPORT_PUSH(m->v->nodes, m->v->n_nodes, m->v->cap_nodes) =
             (struct view_node){.name = name,
                                .function = line ? line->function : PROFILE_NONE,
-                               .line = line && m->o->by == VIEW_LINES ? line->line : 0};
+                               .line = line && m->o->by == VIEW_LINES ? line->line : 0,
+                               .location = location};
     }
     return m->node_of[name];
 }
@@ -159,17 +166,24 @@ static void add_place_node(struct making *m, struct place *place, uint32_t locat
                            const struct profile_line *line, bool is_inlined) {
     struct profile_location l = m->p->locations[location];
     uint32_t name = node_name(m, &l, line, is_inlined);
-    uint32_t node = node_with_name(m, name, line);
+    uint32_t node = node_with_name(m, name, line, location);
+    place->names = hash_mix(hash_mix(3, place->names), node);
     if (m->focus && line_matches(m, m->focus, node, line, &l)) place->is_focus = true;
     if (m->ignore && line_matches(m, m->ignore, node, line, &l)) place->is_ignored = true;
     if (m->dropped && line && is_dropped(m, line->function)) place->is_allocator = true;
     if (m->allocators && line &&
         regex_matches(m->allocators, profile_text(m->p, function_name(m, line->function))))
         place->is_allocator = true;
-    if (m->show && !line_matches(m, m->show, node, line, &l)) return;
-    if (m->hide && line_matches(m, m->hide, node, line, &l)) return;
-    *REPORT_PUSH(m->nodes, m->n_nodes, m->cap_nodes) = node;
-    place->n++;
+    bool is_shown = (!m->show || line_matches(m, m->show, node, line, &l)) &&
+                    !(m->hide && line_matches(m, m->hide, node, line, &l));
+    if (is_shown) {
+        *REPORT_PUSH(m->nodes, m->n_nodes, m->cap_nodes) = node;
+        place->n++;
+    }
+    if (m->show_from && line_matches(m, m->show_from, node, line, &l)) {
+        place->is_from = true;
+        place->n_from = place->n;
+    }
 }
 
 static void make_places(struct making *m) {
@@ -218,39 +232,107 @@ static bool is_wanted(const struct making *m, const struct profile_stack *s) {
     return is_focus;
 }
 
-static void add_stack(struct making *m, uint32_t stack, double value) {
+/* How many of a stack's locations count, from the leaf on: up to the outermost that --show-from matches. */
+static uint32_t end_of_stack(const struct making *m, const struct profile_stack *s) {
+    uint32_t end = s->n;
+    if (m->show_from == NULL) return end;
+    while (end > 0 && !m->places[m->p->frames[s->first + end - 1]].is_from) end--;
+    return end;
+}
+
+/* False: the filters are against it. */
+static bool add_stack(struct making *m, uint32_t stack, double value) {
     struct view *v = m->v;
     const struct profile_stack *s = &m->p->stacks[stack];
-    if (!is_wanted(m, s)) return;
-    struct view_stack kept = {.stack = stack, .first = v->n_frames, .value = value};
-    for (uint32_t i = first_frame(m, s); i < s->n; i++) {
+    uint32_t end = end_of_stack(m, s);
+    if (!is_wanted(m, s) || (m->show_from && end == 0)) return false;
+    struct view_stack kept = {
+        .stack = stack, .first = v->n_frames, .first_frame = first_frame(m, s), .value = value};
+    for (uint32_t i = kept.first_frame; i < end; i++) {
         const struct place *place = &m->places[m->p->frames[s->first + i]];
-        for (uint32_t k = 0; k < place->n; k++)
+        uint32_t n = m->show_from && i + 1 == end ? place->n_from : place->n;
+        for (uint32_t k = 0; k < n; k++)
             *REPORT_PUSH(v->frames, v->n_frames, v->cap_frames) = m->nodes[place->first + k];
     }
     kept.n = v->n_frames - kept.first;
     v->shown += value;
     *REPORT_PUSH(v->stacks, v->n_stacks, v->cap_stacks) = kept;
+    return true;
 }
 
+static bool has_right_labels(const struct making *m, uint32_t sample) {
+    return (!m->tag_focus || label_filter_matches(m->tag_focus, m->p, sample)) &&
+           !(m->tag_ignore && label_filter_matches(m->tag_ignore, m->p, sample));
+}
+
+/* ---- differences: stacks of two builds that read the same are one stack */
+
+struct twins {
+    const uint64_t *keys;
+    struct index index;
+};
+
+static uint64_t twin_hash(const void *owner, uint32_t i) {
+    return ((const struct twins *)owner)->keys[i];
+}
+
+/* By stack: the first that has the same nodes. Approximate: equal numbers of 64 bits count as equal nodes. */
+static uint32_t *find_twins(const struct making *m) {
+    struct profile *p = m->p;
+    uint64_t *keys = report_alloc(p->n_stacks * sizeof *keys);
+    uint32_t *twin_of = report_alloc(p->n_stacks * sizeof *twin_of);
+    struct twins t = {.keys = keys};
+    index_init(&t.index);
+    for (uint32_t i = 0; i < p->n_stacks; i++) {
+        const struct profile_stack *s = &p->stacks[i];
+        for (uint32_t k = first_frame(m, s); k < s->n; k++)
+            keys[i] = hash_mix(hash_mix(9, keys[i]), m->places[p->frames[s->first + k]].names);
+        uint32_t *slot = index_first(&t.index, keys[i]);
+        while (*slot != INDEX_FREE && keys[*slot] != keys[i]) slot = index_next(&t.index, slot);
+        twin_of[i] = *slot == INDEX_FREE ? i : *slot;
+        if (*slot != INDEX_FREE) continue;
+        *slot = i;
+        index_added(&t.index, twin_hash, &t);
+    }
+    index_free(&t.index);
+    free(keys);
+    return twin_of;
+}
+
+/* Samples are added up by stack twice: all of them, for what percentages are of, and those with the right labels. */
 static void make_stacks(struct making *m) {
     struct profile *p = m->p;
-    double *sums = report_alloc(p->n_stacks * sizeof *sums);
+    struct view *v = m->v;
+    uint32_t *twin_of = p->is_difference ? find_twins(m) : NULL;
+    double *all = report_alloc(p->n_stacks * sizeof *all),
+           *wanted = report_alloc(p->n_stacks * sizeof *wanted);
     bool *is_used = report_alloc(p->n_stacks * sizeof *is_used);
+    v->has_sample = report_alloc(p->n_samples * sizeof *v->has_sample);
     for (uint32_t i = 0; i < p->n_samples; i++) {
-        double value = p->values[(size_t)i * p->n_types + m->v->options.type];
-        sums[p->samples[i].stack] += value;
-        is_used[p->samples[i].stack] = true;
-        m->v->total += value;
+        uint32_t stack = twin_of ? twin_of[p->samples[i].stack] : p->samples[i].stack;
+        double value = p->values[(size_t)i * p->n_types + v->options.type];
+        all[stack] += value;
+        if (!m->o->drops_negative) v->total += value;
+        v->has_sample[i] = has_right_labels(m, i);
+        if (!v->has_sample[i]) continue;
+        wanted[stack] += value;
+        is_used[stack] = true;
     }
     for (uint32_t i = 0; i < p->n_stacks; i++) {
-        if (!is_used[i]) continue;
-        if (m->o->drops_negative && sums[i] < 0) sums[i] = 0;
-        m->v->weight += fabs(sums[i]);
-        add_stack(m, i, sums[i]);
+        if (m->o->drops_negative && all[i] < 0) all[i] = 0;
+        if (m->o->drops_negative && wanted[i] < 0) wanted[i] = 0;
+        v->weight += fabs(all[i]);
+        if (m->o->drops_negative) v->total += all[i]; /* of what is left */
+        if (is_used[i]) is_used[i] = add_stack(m, i, wanted[i]);
     }
-    free(sums);
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        uint32_t stack = p->samples[i].stack;
+        v->has_sample[i] = v->has_sample[i] && is_used[twin_of ? twin_of[stack] : stack];
+    }
+    free(all);
+    free(wanted);
     free(is_used);
+    free(twin_of);
 }
 
 /* A function counts once per stack, however often it is in it. */
@@ -309,12 +391,18 @@ static bool compile(struct making *m, struct report_error *e) {
         {&m->ignore, o->ignore, "--ignore"},
         {&m->show, o->show, "--show"},
         {&m->hide, o->hide, "--hide"},
+        {&m->show_from, o->show_from, "--show-from"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].pattern == NULL || *rows[i].pattern == '\0') continue;
         *rows[i].to = regex_new(rows[i].pattern, rows[i].option, e);
         if (*rows[i].to == NULL) return false;
     }
+    if (o->tag_focus && (m->tag_focus = label_filter_new(o->tag_focus, "--tag-focus", e)) == NULL)
+        return false;
+    if (o->tag_ignore &&
+        (m->tag_ignore = label_filter_new(o->tag_ignore, "--tag-ignore", e)) == NULL)
+        return false;
     if (!o->all_frames && m->p->drop_frames) {
         m->dropped = whole_name(m->p, m->p->drop_frames, "drop_frames", e);
         if (m->dropped == NULL) return false;
@@ -324,6 +412,12 @@ static bool compile(struct making *m, struct report_error *e) {
     m->allocators = regex_new(allocator_names, "allocator names", e);
     m->allocator_libraries = regex_new(allocator_files, "allocator libraries", e);
     return m->allocators && m->allocator_libraries;
+}
+
+static bool all_ended(const struct making *m, struct report_error *e) {
+    return regex_ended(m->focus, "--focus", e) == 0 && regex_ended(m->ignore, "--ignore", e) == 0 &&
+           regex_ended(m->show, "--show", e) == 0 && regex_ended(m->hide, "--hide", e) == 0 &&
+           regex_ended(m->show_from, "--show-from", e) == 0;
 }
 
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e) {
@@ -340,11 +434,15 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
         make_stacks(&m);
         count_nodes(v);
         sort_nodes(v);
+        is_good = all_ended(&m, e);
     }
     regex_free(m.focus);
     regex_free(m.ignore);
     regex_free(m.show);
     regex_free(m.hide);
+    regex_free(m.show_from);
+    label_filter_free(m.tag_focus);
+    label_filter_free(m.tag_ignore);
     regex_free(m.allocators);
     regex_free(m.allocator_libraries);
     regex_free(m.dropped);
@@ -364,5 +462,6 @@ void view_free(struct view *v) {
     free(v->order);
     free(v->stacks);
     free(v->frames);
+    free(v->has_sample);
     free(v);
 }

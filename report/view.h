@@ -26,20 +26,24 @@ struct view_options {
     bool all_frames;     /* do not cut off the allocator's own frames */
     bool drops_negative; /* differences below zero count as zero */
     bool sorts_by_cum;
-    /* regexps, or NULL: keep and drop stacks; keep and drop frames */
-    const char *focus, *ignore, *show, *hide;
+    /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match */
+    const char *focus, *ignore, *show, *hide, *show_from;
+    /* labels, or NULL: keep and drop samples; see label_filter.h */
+    const char *tag_focus, *tag_ignore;
 };
 
 struct view_node {
     uint32_t name;     /* string */
     uint32_t function; /* of the profile; PROFILE_NONE for a place without */
     uint32_t line;     /* in a view by lines, else 0 */
+    uint32_t location; /* the first of those it was made of */
     double flat, cum;
 };
 
 struct view_stack {
-    uint32_t stack;    /* of the profile */
-    uint32_t first, n; /* in frames[]: nodes, leaf first */
+    uint32_t stack;       /* of the profile */
+    uint32_t first, n;    /* in frames[]: nodes, leaf first */
+    uint32_t first_frame; /* of the profile's stack: those before it are the allocator's */
     double value;
 };
 
@@ -56,6 +60,7 @@ struct view {
     uint32_t n_stacks, cap_stacks;
     uint32_t *frames;
     uint32_t n_frames, cap_frames;
+    bool *has_sample; /* by sample of the profile: it passed the filters */
 };
 
 /* NULL: the line says why (a bad regexp). May add strings to the profile. */

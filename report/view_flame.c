@@ -1,5 +1,6 @@
-/* view_flame.c - the flame graph as one SVG file that needs nothing else: callers above, callees below, the width
- * of a frame is its share. Its look and its script are web/flame.css and web/flame.js, put in as they are.
+/* view_flame.c - the flame graph as one file that needs nothing else, a picture (SVG) or a page (HTML): callers above,
+ * callees below, the width of a frame is its share. web/flame.svg and web/flame.html are what stands around the frames,
+ * web/flame.css and web/flame.js the look and the script of both, put in as they are.
  *
  *   +------------------------------------------+
  *   | all                                      |
@@ -19,84 +20,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/call_tree.h"
+#include "report/text.h"
+
 #define WIDTH 1200 /* units of the picture; the browser scales it */
 #define LEFT 10
-#define TOP 62
+#define TOP 62 /* of the picture: the heading; a page has it outside */
 #define ROW 17
+#define GAP 0.6            /* between siblings */
 #define CHARACTER 7.25     /* width of one, in flame.css's font */
 #define MAX_FRAMES 20000   /* more makes browsers slow */
 #define MAX_DEPTH 1000     /* deeper is not drawn */
 #define MIN_SHARE 0.000016 /* a fiftieth of a unit: enough to zoom in a thousand times */
 
-extern const char web_flame_css[], web_flame_js[];
-
-/* ---- the tree of calls */
-
-struct call {
-    uint32_t node, parent, first_child, next_sibling;
-    double value, weight; /* the sum, and the sum of absolute values */
-    double x;             /* where it begins, as a fraction of the whole */
-    uint32_t depth;
-};
-
-struct calls {
-    struct call *all; /* [0] is "all"; a caller stands before what it calls */
-    uint32_t n, cap;
-    struct index index;
-};
-
-static uint64_t call_key(uint32_t parent, uint32_t node) {
-    return hash_mix(hash_mix(7, parent), node);
-}
-
-static uint64_t call_hash(const void *owner, uint32_t i) {
-    const struct calls *c = owner;
-    return call_key(c->all[i].parent, c->all[i].node);
-}
-
-static uint32_t call_below(struct calls *c, uint32_t parent, uint32_t node) {
-    uint32_t *slot = index_first(&c->index, call_key(parent, node));
-    for (; *slot != INDEX_FREE; slot = index_next(&c->index, slot))
-        if (c->all[*slot].parent == parent && c->all[*slot].node == node) return *slot;
-    uint32_t id = *slot = c->n;
-    *REPORT_PUSH(c->all, c->n, c->cap) = (struct call){.node = node,
-                                                       .parent = parent,
-                                                       .next_sibling = c->all[parent].first_child,
-                                                       .first_child = PROFILE_NONE,
-                                                       .depth = c->all[parent].depth + 1};
-    c->all[parent].first_child = id;
-    index_added(&c->index, call_hash, c);
-    return id;
-}
-
-static void make_calls(const struct view *v, struct calls *c) {
-    index_init(&c->index);
-    *REPORT_PUSH(c->all, c->n, c->cap) = (struct call){.node = PROFILE_NONE,
-                                                       .parent = PROFILE_NONE,
-                                                       .first_child = PROFILE_NONE,
-                                                       .next_sibling = PROFILE_NONE};
-    for (uint32_t i = 0; i < v->n_stacks; i++) {
-        const struct view_stack *s = &v->stacks[i];
-        uint32_t call = 0;
-        if (s->value == 0) continue;
-        for (uint32_t k = s->n;; k--) {
-            c->all[call].value += s->value;
-            c->all[call].weight += fabs(s->value);
-            if (k == 0 || c->all[call].depth >= MAX_DEPTH) break;
-            call = call_below(c, call, v->frames[s->first + k - 1]);
-        }
-    }
-}
+extern const char web_flame_css[], web_flame_js[], web_flame_svg[], web_flame_html[];
 
 /* ---- places: which calls are drawn, and where */
 
 struct drawing {
     const struct view *v;
-    struct calls calls;
+    struct call_tree calls;
     uint32_t *drawn; /* callers first */
     uint32_t n_drawn, cap_drawn;
     double least; /* a weight below is not drawn */
     uint32_t depth;
+    /* how it is written */
+    FILE *out;
+    const char *title;
+    struct table_unit unit;
+    unsigned top;
+    bool is_difference;
 };
 
 static int by_weight(const void *a, const void *b, void *context) {
@@ -124,7 +77,7 @@ static void place_children(struct drawing *d, uint32_t parent) {
     }
 }
 
-static uint32_t count_above(const struct calls *c, double least) {
+static uint32_t count_above(const struct call_tree *c, double least) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) n += c->all[i].weight >= least;
     return n;
@@ -140,44 +93,13 @@ static void place_all(struct drawing *d) {
     d->least = least_weight(d);
     *REPORT_PUSH(d->drawn, d->n_drawn, d->cap_drawn) = 0;
     if (d->calls.all[0].weight == 0) return;
-    for (uint32_t i = 0; i < d->n_drawn; i++) place_children(d, d->drawn[i]);
+    for (uint32_t i = 0; i < d->n_drawn; i++) {
+        d->calls.all[d->drawn[i]].drawn_as = i;
+        place_children(d, d->drawn[i]);
+    }
 }
 
 /* ---- writing */
-
-/* Bytes of the UTF-8 character at s, or 0 when there is none; overlong forms and surrogates are none. */
-static unsigned utf8_length(const unsigned char *s) {
-    unsigned n = s[0] < 0x80                   ? 1
-                 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                 : (s[0] & 0xf0) == 0xe0       ? 3
-                 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                               : 0;
-    for (unsigned i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
-    return n;
-}
-
-/* Text of XML; what is no character there becomes '?'. */
-static void put_xml(FILE *out, const char *text) {
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        unsigned n = utf8_length(s);
-        if (*s == '<')
-            (void)fputs("&lt;", out);
-        else if (*s == '>')
-            (void)fputs("&gt;", out);
-        else if (*s == '&')
-            (void)fputs("&amp;", out);
-        else if (*s == '"')
-            (void)fputs("&quot;", out);
-        else if (n == 0 || (*s < ' ' && *s != '\t'))
-            (void)fputc('?', out);
-        else
-            (void)fwrite(s, 1, n, out);
-        s += n ? n : 1;
-    }
-}
 
 /* As many bytes as fit, not ending within a character of UTF-8. */
 static void put_label(FILE *out, const char *name, double width) {
@@ -189,7 +111,7 @@ static void put_label(FILE *out, const char *name, double width) {
     while (is_cut && n > 0 && ((unsigned char)name[n] & 0xc0) == 0x80) n--;
     memcpy(label, name, n);
     label[n] = '\0';
-    put_xml(out, label);
+    text_xml(out, label);
     if (is_cut) (void)fputs("\xe2\x80\xa6", out);
 }
 
@@ -198,9 +120,8 @@ static void colour_of(const struct drawing *d, const struct call *c, const char 
                       size_t n) {
     uint64_t hash = hash_bytes(name, strlen(name));
     unsigned a = (unsigned)(hash >> 8) & 63, b = (unsigned)(hash >> 16) & 31;
-    bool is_difference = d->calls.all[0].weight != fabs(d->calls.all[0].value);
     bool is_memory = d->v->p->kind == PROFILE_HEAP || d->v->p->kind == PROFILE_GROWTH;
-    if (is_difference) {
+    if (d->is_difference) {
         double share = c->weight > 0 ? fabs(c->value) / c->weight : 0;
         (void)snprintf(out, n, "hsl(%d,75%%,%.0f%%)", c->value >= 0 ? 4 : 215, 92 - 30 * share);
     } else if (is_memory) {
@@ -210,24 +131,24 @@ static void colour_of(const struct drawing *d, const struct call *c, const char 
     }
 }
 
-static void put_frame(const struct drawing *d, uint32_t id, struct table_unit unit, FILE *out) {
+static void put_frame(const struct drawing *d, uint32_t id) {
     const struct call *c = &d->calls.all[id], *all = &d->calls.all[0];
     const char *name = id == 0 ? "all" : view_name(d->v, c->node);
     double share = all->weight > 0 ? c->weight / all->weight : 1,
            width = share * (WIDTH - 2 * LEFT);
     double x = LEFT + c->x * (WIDTH - 2 * LEFT);
-    unsigned y = TOP + c->depth * ROW;
+    unsigned y = d->top + c->depth * ROW;
     char value[64], colour[64];
+    FILE *out = d->out;
     colour_of(d, c, name, colour, sizeof colour);
-    (void)fprintf(out, "<g class=\"frame\" data-x=\"%.9g\" data-w=\"%.9g\" data-n=\"", c->x, share);
-    put_xml(out, name);
-    (void)fputs("\"><title>", out);
-    put_xml(out, name);
-    (void)fprintf(out, " (%s, %.2f%%)</title>", table_number(unit, c->value, value, sizeof value),
-                  100 * share);
-    (void)fprintf(out,
-                  "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1\" fill=\"%s\"/>",
-                  x, y, fmax(width - 0.2, 0.1), ROW - 1, colour);
+    (void)fprintf(out, "<g class=\"frame\" data-x=\"%.9g\" data-w=\"%.9g\"", c->x, share);
+    if (id != 0) (void)fprintf(out, " data-p=\"%u\"", d->calls.all[c->parent].drawn_as);
+    (void)fputs("><title>", out);
+    text_xml(out, name);
+    (void)fprintf(out, "\n%s%s, %.2f%%</title>", d->is_difference && c->value > 0 ? "+" : "",
+                  table_number(d->unit, c->value, value, sizeof value), 100 * share);
+    (void)fprintf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", x, y,
+                  width > 3 ? width - GAP : 0.9 * width, ROW - 1, colour);
     if (width >= 3 * CHARACTER + 6) {
         (void)fprintf(out, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y + 12.5);
         put_label(out, name, width - 6);
@@ -236,48 +157,81 @@ static void put_frame(const struct drawing *d, uint32_t id, struct table_unit un
     (void)fputs("</g>\n", out);
 }
 
-static void put_head(const struct drawing *d, const char *title, struct table_unit unit,
-                     FILE *out) {
-    unsigned height = TOP + (d->depth + 1) * ROW + 30;
-    char total[64], least[64];
-    (void)fprintf(
-        out,
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"100%%\" viewBox=\"0 0 %d %u\" preserveAspectRatio=\"xMinYMin\" "
-        "data-width=\"%d\" data-left=\"%d\">\n<title>",
-        WIDTH, height, WIDTH - 2 * LEFT, LEFT);
-    put_xml(out, title);
-    (void)fprintf(out, "</title>\n<style><![CDATA[\n%s]]></style>\n", web_flame_css);
-    (void)fprintf(
-        out,
-        "<rect class=\"paper\" width=\"%d\" height=\"%u\"/>\n<text class=\"title\" x=\"%d\" y=\"22\">",
-        WIDTH, height, LEFT);
-    put_xml(out, title);
-    (void)fprintf(out, "</text>\n<text class=\"small\" x=\"%d\" y=\"40\">", LEFT);
-    put_xml(out, view_type(d->v));
-    (void)fprintf(
-        out, ": %s; frames below %s are not drawn</text>\n",
-        table_number(unit, d->calls.all[0].value, total, sizeof total),
-        table_number(table_unit_for(view_unit(d->v), d->least), d->least, least, sizeof least));
-    (void)fprintf(out,
-                  "<text id=\"reset\" class=\"button gone\" x=\"700\" y=\"22\">reset zoom</text>\n"
-                  "<text id=\"found\" class=\"small\" x=\"%d\" y=\"46\"></text>\n"
-                  "<foreignObject x=\"%d\" y=\"8\" width=\"290\" height=\"26\"><input "
-                  "xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" "
-                  "placeholder=\"search (regexp)\"/></foreignObject>\n"
-                  "<text id=\"status\" class=\"small\" x=\"%d\" y=\"%u\"></text>\n",
-                  WIDTH - LEFT - 290, WIDTH - LEFT - 290, LEFT, height - 10);
+/* ---- what stands around the frames: the templates' words between @ and @ */
+
+static unsigned height_of(const struct drawing *d) { return TOP + (d->depth + 1) * ROW + 30; }
+
+static void put_title(const struct drawing *d) { text_xml(d->out, d->title); }
+static void put_style(const struct drawing *d) { (void)fputs(web_flame_css, d->out); }
+static void put_script(const struct drawing *d) { (void)fputs(web_flame_js, d->out); }
+static void put_width(const struct drawing *d) { (void)fprintf(d->out, "%d", WIDTH); }
+static void put_height(const struct drawing *d) { (void)fprintf(d->out, "%u", height_of(d)); }
+static void put_status_y(const struct drawing *d) {
+    (void)fprintf(d->out, "%u", height_of(d) - 10);
+}
+static void put_frames_height(const struct drawing *d) {
+    (void)fprintf(d->out, "%u", (d->depth + 1) * ROW + 4);
+}
+static void put_frames(const struct drawing *d) {
+    for (uint32_t i = 0; i < d->n_drawn; i++) put_frame(d, d->drawn[i]);
+}
+
+/* "inuse_space: 5.05MB; 312 frames below 0.30kB are not drawn" */
+static void put_summary(const struct drawing *d) {
+    const struct call *all = &d->calls.all[0];
+    char a[64], b[64];
+    text_xml(d->out, view_type(d->v));
+    if (d->is_difference)
+        (void)fprintf(d->out, ": grew by %s (red), shrank by %s (blue)",
+                      table_number(d->unit, (all->weight + all->value) / 2, a, sizeof a),
+                      table_number(d->unit, (all->weight - all->value) / 2, b, sizeof b));
+    else
+        (void)fprintf(d->out, ": %s", table_number(d->unit, all->value, a, sizeof a));
+    if (d->n_drawn < d->calls.n)
+        (void)fprintf(
+            d->out, "; %u frames below %s are not drawn", d->calls.n - d->n_drawn,
+            table_number(table_unit_for(view_unit(d->v), d->least), d->least, a, sizeof a));
+}
+
+static const struct word {
+    const char *name;
+    void (*put)(const struct drawing *d);
+} words[] = {
+    {"title", put_title},   {"style", put_style},     {"script", put_script},
+    {"width", put_width},   {"height", put_height},   {"frames_height", put_frames_height},
+    {"frames", put_frames}, {"summary", put_summary}, {"status_y", put_status_y},
+};
+
+static void put_template(const struct drawing *d, const char *text) {
+    for (const char *at; (at = strchr(text, '@')) != NULL;) {
+        const char *end = strchr(at + 1, '@');
+        (void)fwrite(text, 1, (size_t)(at - text), d->out);
+        for (unsigned i = 0; end && i < sizeof words / sizeof *words; i++)
+            if (strlen(words[i].name) == (size_t)(end - at - 1) &&
+                memcmp(words[i].name, at + 1, (size_t)(end - at - 1)) == 0)
+                words[i].put(d);
+        text = end ? end + 1 : at + 1;
+    }
+    (void)fputs(text, d->out);
+}
+
+static void draw(const struct view *v, FILE *out, const char *title, const char *template,
+                 unsigned top) {
+    struct drawing d = {.v = v, .out = out, .title = title, .top = top};
+    call_tree_new(&d.calls, v, MAX_DEPTH);
+    place_all(&d);
+    const struct call *all = &d.calls.all[0];
+    d.unit = table_unit_for(view_unit(v), all->weight);
+    d.is_difference = v->p->is_difference || all->weight != fabs(all->value);
+    put_template(&d, template);
+    call_tree_free(&d.calls);
+    free(d.drawn);
 }
 
 void view_flame(const struct view *v, FILE *out, const char *title) {
-    struct drawing d = {.v = v};
-    make_calls(v, &d.calls);
-    place_all(&d);
-    struct table_unit unit = table_unit_for(view_unit(v), d.calls.all[0].weight);
-    put_head(&d, title, unit, out);
-    for (uint32_t i = 0; i < d.n_drawn; i++) put_frame(&d, d.drawn[i], unit, out);
-    (void)fprintf(out, "<script><![CDATA[\n%s]]></script>\n</svg>\n", web_flame_js);
-    free(d.calls.all);
-    index_free(&d.calls.index);
-    free(d.drawn);
+    draw(v, out, title, web_flame_svg, TOP);
+}
+
+void view_flame_page(const struct view *v, FILE *out, const char *title) {
+    draw(v, out, title, web_flame_html, 0);
 }

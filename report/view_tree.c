@@ -30,12 +30,16 @@ static void put_row(struct table *t, const char *function, const char *relation,
         table_row(t, cells);
         return;
     }
-    char a[64] = "", b[64], share[32];
+    char a[64], b[64], share[32];
     bool is_self = relation[0] == 's';
-    if (is_self) (void)table_number(t->unit, flat, a, sizeof a);
     (void)snprintf(share, sizeof share, "%.2f%%", percent);
-    (void)fprintf(t->out, "%10s %10s %8s  %s%s\n", a, table_number(t->unit, cum, b, sizeof b),
-                  share, is_self ? "" : "  | ", name);
+    const char *colour = is_self ? table_colour(t, percent) : "";
+    (void)fputs(colour, t->out);
+    int used = fprintf(t->out, "%10s %10s %8s  %s",
+                       is_self ? table_number(t->unit, flat, a, sizeof a) : "",
+                       table_number(t->unit, cum, b, sizeof b), share, is_self ? "" : "  | ");
+    table_name(t, name, used);
+    (void)fprintf(t->out, "%s\n", table_plain(colour));
 }
 
 /* The edges of one node, largest first. share: percent of the node's cum. */

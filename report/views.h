@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "report/symbols.h"
 #include "report/table.h"
 #include "report/view.h"
 
@@ -14,6 +15,8 @@ struct view_print {
     enum table_form form;
     uint32_t n_max;      /* rows, or stacks; 0: all */
     const char *pattern; /* view_tree: only functions that match; NULL: all */
+    unsigned width;      /* of the terminal: longer names are cut; 0: as long as they are */
+    bool has_colour;
 };
 
 /* A table of the view's values, not begun yet. */
@@ -26,6 +29,9 @@ static inline struct table view_table(const struct view *v, const struct view_pr
                           .total = v->total,
                           .columns = columns,
                           .n_columns = n_columns,
+                          .width = how->width,
+                          .has_colour = how->has_colour && how->form == TABLE_AS_TEXT,
+                          .is_difference = v->p->is_difference,
                           .unit = table_unit_for(view_unit(v), v->weight)};
 }
 
@@ -35,12 +41,19 @@ void view_top(const struct view *v, const struct view_print *how);
 int view_tree(const struct view *v, const struct view_print *how, struct report_error *e);
 /* Each stack with its value, leaf first. */
 void view_traces(const struct view *v, const struct view_print *how);
+/* The places, as far as their innermost frames tell: value, percent, "leaf < its caller < ...". */
+void view_sites(const struct view *v, const struct view_print *how);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
-/* The tables of the profile as they are. */
+/* The labels of the samples, and how much each has. */
+void view_tags(const struct view *v, const struct view_print *how);
+/* The tables of the profile as they are: for people, and for programs. */
 void profile_print_raw(const struct profile *p, FILE *out);
-/* The flame graph: an SVG picture that needs nothing but itself. */
+void profile_write_json(const struct profile *p, FILE *out);
+void profile_write_csv(const struct profile *p, FILE *out);
+/* The flame graph: an SVG picture, or an HTML page, that needs nothing but itself. */
 void view_flame(const struct view *v, FILE *out, const char *title);
+void view_flame_page(const struct view *v, FILE *out, const char *title);
 
 /* The source of the functions that match, with what each line costs. The view must be by lines. */
 struct view_list_options {
@@ -54,6 +67,10 @@ struct view_list_options {
 /* -EINVAL: bad pattern; -ENOENT: no function matches. */
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
 
+/* The same for instructions. The view must be by addresses and without inlined frames. */
+int view_disasm(struct view *v, const struct view_list_options *o, const struct symbols_options *s,
+                struct report_error *e);
+
 /* For KCachegrind. The view must be by lines. */
 void view_callgrind(const struct view *v, FILE *out);
 
@@ -63,11 +80,16 @@ struct view_dot_options {
     struct table_unit unit;
     uint32_t max_nodes, max_degree;      /* the old tool's: 80, 8 */
     double node_fraction, edge_fraction; /* smaller ones are not drawn: .005, .001 */
+    double whole;                        /* what shares are of; 0: of what is shown */
     bool for_paper, for_screen;          /* one page; no line thinner than one */
     bool marks_leaks;
 };
 /* False: no node is large enough, and nothing was written. */
 bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
+/* The same graph drawn by ourselves as "svg", "pdf", "ps" or "ps2". */
+bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
+                FILE *out);
+bool view_graph_knows(const char *format);
 
 /* profile.proto, gzipped. Gives 0, or -1 with errno. */
 int profile_write_proto(const struct profile *p, FILE *out);
@@ -76,6 +98,16 @@ static inline int64_t whole_value(double value) {
     if (!(fabs(value) < 9e18)) return value > 0 ? INT64_MAX : value < 0 ? INT64_MIN : 0;
     return llrint(value);
 }
+
+/* For speedscope: one of its profiles per view, all views of one profile and by the same; `active` is shown first. What
+ * is below zero is left out: it has no place there. */
+void view_speedscope(const struct view *const *views, uint32_t n, uint32_t active,
+                     const char *title, FILE *out);
+/* For the Firefox Profiler: its processed profile. */
+void view_firefox(const struct view *v, const char *title, FILE *out);
+/* For Perfetto and chrome://tracing: the tree of calls as slices, as if each had run once. False, and nothing is
+ * written, when the values are no times or counts. */
+bool view_trace(const struct view *v, const char *title, FILE *out);
 
 /* What pprof --raw writes: names, then the profile. `program` goes into its first lines. */
 void profile_write_symbolized(const struct profile *p, FILE *out, const char *program);

@@ -1,7 +1,7 @@
 /* lock.h - a small futex lock, and the order in which locks may be taken.
  *
  * Climate: malloc.   Owns: nothing.   Callers: every room that shares state between threads.
- * Held for tens of nanoseconds: spins a little, then sleeps. Never taken from a signal handler.
+ * Held for tens of nanoseconds: spins a little, then sleeps. A signal handler may only try.
  *
  * Order: a thread that holds a lock may take only locks of a higher rank (fork takes all, those of one rank by index). The
  * audit build checks it.
@@ -17,6 +17,8 @@ VT_HIDDEN_BEGIN
 
 enum vt_lock_rank {
     VT_LOCK_START,  /* life: one thread initialises */
+    VT_LOCK_CPU,    /* life: the CPU profiler is started or stopped */
+    VT_LOCK_TASKS,  /* probe: which threads have a timer */
     VT_LOCK_PROBE,  /* probe: what is known about samples */
     VT_LOCK_HEAPS,  /* heap: the registry and the pool of heaps without a thread */
     VT_LOCK_MEDIUM, /* heap: the slabs of one medium class; fork takes all, in order */
@@ -58,6 +60,17 @@ VT_INLINE void vt_lock(struct vt_lock *l) {
             &l->word, &free_word, 1, memory_order_acquire, memory_order_relaxed)))
         vt__lock_slow(l);
     vt__lock_note_taken(l);
+}
+
+/* From a signal handler, which must not wait: false, if anybody has it, the interrupted code perhaps. */
+VT_INLINE bool vt_try_lock(struct vt_lock *l) {
+    uint32_t free_word = 0;
+    /* acquire: as in vt_lock */
+    if (vt__lock_has_all ||
+        !atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    return true; /* in any order, as nobody waits */
 }
 
 VT_INLINE void vt_unlock(struct vt_lock *l) {

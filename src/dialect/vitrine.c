@@ -7,6 +7,7 @@
 #include "dump/stats.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/cpu.h"
 #include "life/life.h"
 #include "probe/exact.h"
 #include "probe/probe.h"
@@ -81,6 +82,20 @@ VT_EXPORT int vt_heap_visit(int (*visit)(const struct vt_heap_object *object, vo
     }
     return 0;
 }
+
+/* ---- CPU profiles ---- */
+
+VT_EXPORT int vt_cpu_start(const char *file) {
+    struct vt_cpu_wish wish = {.path = file};
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_cpu_start(&wish);
+}
+
+VT_EXPORT int vt_cpu_dump(const char *path) { return vt__life_cpu_dump(path); }
+
+VT_EXPORT int vt_cpu_stop(void) { return vt__life_cpu_stop(); }
+
+/* ---- labels ---- */
 
 VT_EXPORT int vt_label_push(const char *key, const char *value) {
     int err = vt__life_start();

@@ -9,16 +9,6 @@
 
 static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
 
-static unsigned put_labels(struct vt_heap_rows *r, uint32_t label) {
-    struct vt_label l;
-    unsigned n = 0;
-    for (; n < VT_ROW_LABELS && vt__label_get(label, &l); label = l.parent, n++) {
-        r->keys[n] = l.key;
-        r->values[n] = l.value;
-    }
-    return n;
-}
-
 /* What would have been seen at the period the file names. It is what was seen, unless the period was stretched or changed. */
 static void put_seen(const struct vt_heap_rows *r, struct vt_heap_row *row) {
     size_t size = r->site.block_bytes;
@@ -45,7 +35,7 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
-    row->n_labels = put_labels(r, r->site.label);
+    row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;
 }

@@ -18,6 +18,12 @@ struct vt_out {
 void vt__out_begin(struct vt_out *o, int fd, void *buf, size_t n_bytes);
 int vt__out_end(struct vt_out *o); /* flushes; 0 or the first error */
 
+/* ---- file.c: where a profile goes, whatever is in it ---- */
+
+typedef int vt_writer(struct vt_out *o, const void *src); /* 0, or -errno beside o->err */
+int vt__write_fd(int fd, vt_writer *writer, const void *src);
+int vt__write_file(const char *path, vt_writer *writer, const void *src); /* see profile.h */
+
 /* At least `n_digits` hexadecimal digits, without 0x. */
 void vt__put_hex(struct vt_text *t, uint64_t n, unsigned n_digits);
 /* Bytes below ' ' and any of `others` become '?': a name cannot end a line or a field. */
@@ -76,6 +82,7 @@ void vt__modules_read(struct vt_modules *m);
 void vt__modules_free(struct vt_modules *m);
 const struct vt_module *vt__modules_find(const struct vt_modules *m,
                                          uintptr_t address); /* or NULL */
+void vt__put_maps(struct vt_out *o);                         /* as they are now */
 /* "\nMAPPED_LIBRARIES:\n" and the maps as they are now: the end of both text formats. */
 void vt__put_mapped_libraries(struct vt_out *o);
 

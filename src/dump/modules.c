@@ -383,13 +383,17 @@ const struct vt_module *vt__modules_find(const struct vt_modules *m, uintptr_t a
     return low > 0 && address < m->module[low - 1].end ? &m->module[low - 1] : NULL;
 }
 
-void vt__put_mapped_libraries(struct vt_out *o) {
+void vt__put_maps(struct vt_out *o) {
     struct vt_modules m = {0};
-    vt__text_put(&o->text, "\nMAPPED_LIBRARIES:\n");
     if (read_maps(&m) != 0) {
         vt__text_put(&o->text, "# no /proc/self/maps: from the dynamic linker's list\n");
         read_linker_list(&m);
     }
     vt__text_put_n(&o->text, m.maps, m.n_maps_bytes);
     vt__modules_free(&m);
+}
+
+void vt__put_mapped_libraries(struct vt_out *o) {
+    vt__text_put(&o->text, "\nMAPPED_LIBRARIES:\n");
+    vt__put_maps(o);
 }

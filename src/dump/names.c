@@ -1,6 +1,6 @@
 /* names.c - see names.h. Climate: host, no malloc.   Owns: nothing.
  *
- * A pattern has %x for its parts:  x prefix   n number   N number, four digits at least   i pid   s pid namespace and a dot,
+ * A pattern has %x for its parts:  x prefix   n number   N number, four digits at least, or peak   i pid   s pid namespace and a dot,
  * or nothing   r reason's letter and number.
  */
 #include "dump/names.h"
@@ -24,8 +24,8 @@ static const char *const patterns[][3] = {
 
 /* jemalloc has four; its final one is not counted. */
 static const char letters[] = {
-    [VT_DUMP_ASKED] = 'm', [VT_DUMP_SIGNAL] = 'm', [VT_DUMP_BYTES] = 'i',
-    [VT_DUMP_TIME] = 'i',  [VT_DUMP_HIGH] = 'u',   [VT_DUMP_EXIT] = 'f',
+    [VT_DUMP_ASKED] = 'm', [VT_DUMP_SIGNAL] = 'm', [VT_DUMP_BYTES] = 'i', [VT_DUMP_TIME] = 'i',
+    [VT_DUMP_HIGH] = 'u',  [VT_DUMP_EXIT] = 'f',   [VT_DUMP_PEAK] = 'u',
 };
 
 static void put_four_digits(struct vt_text *t, uint64_t n) {
@@ -33,11 +33,43 @@ static void put_four_digits(struct vt_text *t, uint64_t n) {
     vt__text_uint(t, n);
 }
 
+/* A prefix of ours may say where the process goes, so that programs which start others have files for each. */
+static bool names_process(const char *prefix) {
+    for (; *prefix != '\0'; prefix++) {
+        if (*prefix != '%') continue;
+        if (prefix[1] == 'p') return true;
+        if (prefix[1] == '%') prefix++;
+    }
+    return false;
+}
+
+static void put_prefix(struct vt_text *t, const char *s, int pid) {
+    for (; *s != '\0'; s++) {
+        if (s[0] == '%' && s[1] == 'p') {
+            vt__text_uint(t, (uint64_t)pid);
+            s++;
+        } else {
+            vt__text_char(t, *s);
+            if (s[0] == '%' && s[1] == '%') s++;
+        }
+    }
+}
+
 static void put_part(struct vt_text *t, char part, const struct vt_dump_name *name) {
     switch (part) {
-    case 'x': vt__text_put(t, name->prefix); break;
+    case 'x':
+        if (name->style == VT_NAMES_VITRINE)
+            put_prefix(t, name->prefix, name->pid);
+        else
+            vt__text_put(t, name->prefix);
+        break;
     case 'n': vt__text_uint(t, name->number); break;
-    case 'N': put_four_digits(t, name->number); break;
+    case 'N':
+        if (name->reason == VT_DUMP_PEAK)
+            vt__text_put(t, "peak");
+        else
+            put_four_digits(t, name->number);
+        break;
     case 'i': vt__text_uint(t, (uint64_t)name->pid); break;
     case 's':
         if (name->pid_namespace == 0) break;
@@ -54,7 +86,9 @@ static void put_part(struct vt_text *t, char part, const struct vt_dump_name *na
 
 int vt__dump_name(char *buf, size_t n_bytes, const struct vt_dump_name *name) {
     struct vt_text t = {buf, n_bytes, 0, false, NULL, NULL};
-    for (const char *s = patterns[name->style][name->process]; *s != '\0'; s++) {
+    enum vt_dump_process process = name->process;
+    if (name->style == VT_NAMES_VITRINE && names_process(name->prefix)) process = VT_PROCESS_FIRST;
+    for (const char *s = patterns[name->style][process]; *s != '\0'; s++) {
         if (*s == '%')
             put_part(&t, *++s, name);
         else

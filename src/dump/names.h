@@ -25,13 +25,15 @@ enum vt_dump_reason {
     VT_DUMP_TIME,   /* every N seconds */
     VT_DUMP_HIGH,   /* a new high-water mark, or a new peak */
     VT_DUMP_EXIT,   /* the last one */
+    VT_DUMP_PEAK,   /* of the moment when most was in use; has a word for its number */
 };
 
 struct vt_dump_name {
     enum vt_dump_style style;
     enum vt_dump_process process;
     enum vt_dump_reason reason;
-    const char *prefix; /* as the user gave it, with its folder */
+    const char
+        *prefix; /* as the user gave it, with its folder; ours has %p for the pid, %% for % */
     int pid;
     uint64_t pid_namespace; /* 0: not wanted in the name (jemalloc's prof_pid_namespace) */
     uint64_t

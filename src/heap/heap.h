@@ -40,7 +40,8 @@ bool vt__heap_purge_step(void); /* what is due by now; false when nothing is lef
 void vt__heap_sampling_changed(void); /* the rate did: every countdown is drawn anew */
 uint32_t vt__heap_thread_number(
     void); /* of the calling thread; one that ended leaves it to another. 0: it has no heap */
-uint32_t *vt__heap_label(void); /* the calling thread's, for probe/; NULL: no memory */
+uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
+uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */
 
 /* Exact mode: while it is on, every malloc and free of every thread takes its slow path, and is told to the probes. */
 void vt__heap_set_exact(bool on);

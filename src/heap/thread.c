@@ -116,6 +116,8 @@ void **vt__heap_probe_slot(void) { return vt__tls.real != NULL ? &vt__tls.real->
 
 uint32_t vt__heap_thread_number(void) { return vt__tls.real != NULL ? vt__tls.real->number : 0; }
 
+uint32_t vt__heap_label_now(void) { return vt__tls.real != NULL ? vt__tls.real->label : 0; }
+
 uint32_t *vt__heap_label(void) {
     struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
     return h != NULL ? &h->label : NULL;

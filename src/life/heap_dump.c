@@ -2,7 +2,8 @@
  *
  *   at exit, on a signal, by bytes allocated or in use (the probes ask), every so many seconds (the helper thread), by call
  *
- * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew.
+ * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew; %p in the prefix is the
+ * process. PREFIX.peak.heap is what was in use when most was.
  *
  * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
  * path of ours.   Owns: the state below.   Locks: none; two dumps at once take two numbers.
@@ -71,18 +72,19 @@ static enum vt_heap_kind kind_of_options(void) {
     return (enum vt_heap_kind)chosen(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED);
 }
 
-static int next_name(char *path) {
+static int next_name(char *path, enum vt_dump_reason reason) {
     int pid = vt__os_pid();
     if (atomic_exchange_explicit(&dumps.pid, pid, memory_order_relaxed) != pid) {
         dumps.is_child = true;
         atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     }
-    struct vt_dump_name name = {
-        .style = VT_NAMES_VITRINE,
-        .process = dumps.is_child ? VT_PROCESS_FORKED : VT_PROCESS_FIRST,
-        .prefix = dumps.prefix,
-        .pid = pid,
-        .number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1};
+    struct vt_dump_name name = {.style = VT_NAMES_VITRINE,
+                                .process = dumps.is_child ? VT_PROCESS_FORKED : VT_PROCESS_FIRST,
+                                .reason = reason,
+                                .prefix = dumps.prefix,
+                                .pid = pid};
+    if (reason != VT_DUMP_PEAK)
+        name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1;
     return vt__dump_name(path, VT_PATH_BYTES, &name);
 }
 
@@ -129,7 +131,7 @@ int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]
     struct vt_heap_rows rows;
     if (path == NULL || !is_path(path)) {
         if (!vt__life_heap_is_on()) return -ENOENT;
-        int err = next_name(name);
+        int err = next_name(name, VT_DUMP_ASKED);
         if (err != 0) return err;
     } else {
         struct vt_text t = {name, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
@@ -174,6 +176,17 @@ void vt__life_heap_begin(void) {
         vt__warn("cannot handle the signal of option", "heap_signal", "");
 }
 
+/* Exact mode keeps no stacks of the peak. */
+static void dump_peak(void) {
+    char name[VT_PATH_BYTES];
+    struct vt_heap_rows rows;
+    if (vt__exact_is_set() || next_name(name, VT_DUMP_PEAK) != 0) return;
+    vt__sample_settle_peak();
+    struct vt_heap_source source = vt__heap_source(&rows, VT_HEAP_PEAK);
+    (void)vt__heap_write_file(name, format_of_options(), &source);
+}
+
 void vt__life_heap_end(void) {
+    if (vt__life_heap_is_on() && vt_opt(heap_exit_peak)) dump_peak();
     if (vt__life_heap_is_on() && vt_opt(heap_exit)) (void)vt__life_heap_dump(NULL);
 }

@@ -25,6 +25,11 @@ static int open_at(int folder, const char *name, int flags) {
     return (int)higher;
 }
 
+void vt__os_folder(char *buf, size_t n_bytes) {
+    long n = vt__syscall(SYS_getcwd, (long)buf, (long)n_bytes, 0, 0, 0, 0);
+    if (n <= 0 || buf[0] != '/') buf[0] = '\0'; /* "(unreachable)/...": outside of our root */
+}
+
 int vt__os_open_read(const char *path) {
     int err = vt__str_starts(path, "/proc/") ? vt__os_forced_failure(VT_CALL_PROC) : 0;
     return err != 0 ? err : open_at(AT_FDCWD, path, O_RDONLY);

@@ -63,6 +63,28 @@ int vt__os_pid(void);
 int vt__os_tid(void);       /* the kernel's id of the calling thread */
 unsigned vt__os_node(void); /* NUMA node of the calling thread; 0 when unknown */
 
+/* Clocks that send signals; async-signal-safe. A clock is one of libc's CLOCK_..., or that of a thread's CPU time. */
+int vt__os_thread_clock(int tid);
+uint64_t vt__os_clock_ns(int clock); /* 0: there is no such thread */
+/* To the thread `tid`, 0: to the process; `value` comes with each signal. */
+int vt__os_timer_create(int clock, int signal, int tid, void *value, int *out);
+int vt__os_timer_set(int timer, uint64_t first_ns, uint64_t period_ns); /* 0, 0: it stands still */
+void vt__os_timer_delete(int timer);
+int vt__os_itimer_set(int which, uint64_t period_ns); /* ITIMER_...; 0: it stands still */
+/* A descriptor that sends a signal to a thread whenever it used so much CPU time, without the system's ticks; or -errno. */
+int vt__os_perf_clock(int tid, int signal, uint64_t period_ns);
+
+/* The process's threads */
+#define VT_TASK_NAME_BYTES 16
+int vt__os_each_task(void (*visit)(int tid, void *arg), void *arg); /* 0, or -errno without /proc */
+bool vt__os_task_is_there(int tid);
+void vt__os_task_name(int tid, char name[VT_TASK_NAME_BYTES]); /* left as it is if not to be had */
+void vt__os_my_name(char name[VT_TASK_NAME_BYTES]);
+/* Signals held back from the calling thread; bit 0 is signal 1. hold answers what was held before, for restore. */
+uint64_t vt__os_hold_signals(uint64_t set);
+void vt__os_restore_signals(uint64_t mask);
+uint64_t vt__os_pending_signals(void); /* of those */
+
 /* The process's surroundings; each answers a harmless default when it cannot be found out */
 uint64_t vt__os_random(void);
 const char *vt__os_getenv(const char *name); /* NULL in a set-uid program */
@@ -80,6 +102,7 @@ size_t vt__os_read_file(const char *path, char *buf,
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; slow */
 
 /* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
+void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */

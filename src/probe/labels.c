@@ -82,6 +82,16 @@ bool vt__label_get(uint32_t label, struct vt_label *out) {
     return is_there;
 }
 
+unsigned vt__label_pairs(uint32_t label, const char **keys, const char **values, unsigned max) {
+    struct vt_label l;
+    unsigned n = 0;
+    for (; n < max && vt__label_get(label, &l); label = l.parent, n++) {
+        keys[n] = l.key;
+        values[n] = l.value;
+    }
+    return n;
+}
+
 uint32_t vt__label_of_thread(void) {
     const uint32_t *label = vt__heap_label();
     return label != NULL ? *label : 0;

@@ -48,6 +48,9 @@ struct vt_site {
 /* Copies of the sites, one after another: *cursor begins at 0. False at the end. Nobody is stopped. */
 bool vt__sample_next_site(uint32_t *cursor, struct vt_site *out);
 
+/* The peak is taken in steps; if what is in use now is more than the last, it is the peak from here on. */
+void vt__sample_settle_peak(void);
+
 /* What is in use, by object: *cursor begins at 0. False at the end. */
 bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out);
 
@@ -73,6 +76,8 @@ struct vt_label {
     const char *key, *value;
 };
 bool vt__label_get(uint32_t label, struct vt_label *out);
+/* A label and those it is in, from the innermost; how many there are, `max` at most. */
+unsigned vt__label_pairs(uint32_t label, const char **keys, const char **values, unsigned max);
 
 VT_HIDDEN_END
 

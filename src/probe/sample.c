@@ -148,12 +148,21 @@ static void drop_record(uint32_t id) {
     samples.free_record = id;
 }
 
+static void take_peak(void) {
+    samples.totals.peak_bytes = samples.totals.live_bytes;
+    vt__sites_take_peak();
+}
+
 static void count_live(double n_bytes) {
     struct vt_sample_totals *t = &samples.totals;
     t->live_bytes += n_bytes;
-    if (t->live_bytes <= t->peak_bytes * 1.05) return;
-    t->peak_bytes = t->live_bytes;
-    vt__sites_take_peak();
+    if (t->live_bytes > t->peak_bytes * 1.05) take_peak();
+}
+
+void vt__sample_settle_peak(void) {
+    if (!vt__probe_enter()) return;
+    if (samples.totals.live_bytes > samples.totals.peak_bytes) take_peak();
+    vt__probe_leave();
 }
 
 static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t period,

@@ -7,7 +7,7 @@
  *   reach.c     what can be read without a fault
  *   unwind.c    the walk, by rules, and the memo of a thread's last one
  *   full.c      the walk with all registers, where rules do not suffice
- *   own_*.c     which addresses are our own library
+ *   own_*.c     which addresses are our own library (stack.h)
  *   depot.c     distinct stacks
  */
 #ifndef VT_STACK_IMPL_H
@@ -212,10 +212,6 @@ extern const unsigned vt__arch_sp;                 /* the number of sp */
 bool vt__arch_full_here(struct vt_full *out);      /* the caller's; false: never needed here */
 void vt__arch_full_from_context(const void *ucontext, struct vt_full *out);
 bool vt__arch_full_signal(struct vt_reach *, struct vt_full *); /* false: not readable */
-
-/* ---- own_shared.c or own_static.c ---- */
-
-bool vt__is_own(uintptr_t pc);
 
 /* ---- depot.c ---- */
 

@@ -34,6 +34,9 @@ vt_stack_id vt__stack_id_here(struct vt_frames *scratch);
 /* From a signal handler, with its third argument: pc[0] is the interrupted pc itself. */
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
 
+/* Is this an address of our own code? */
+bool vt__is_own(uintptr_t pc);
+
 /* What `hash` must be, for frames that were put together by other means. */
 uint64_t vt__frames_hash(const uintptr_t *pc, unsigned n);
 

@@ -69,6 +69,25 @@ use() {
     done
     [ $n -ge 14 ] || fail "expected 14 consumer programs or more, saw $n"
 
+    # the command: it finds the library of this tree, also through a link; manual, completion and old names are there
+    if [ -x "$prefix/bin/vitrine" ]; then
+        ln -sf "$prefix/bin/vitrine" "$TMP/link"
+        compile "$TMP/plain" plain.c -ldl
+        for name in "$prefix/bin/vitrine" "$TMP/link"; do
+            expect "$want" "$(run "$name" run -o "$TMP/profiles" "$TMP/plain" 2>/dev/null | grep hello)" "$name run"
+        done
+        ls "$TMP"/profiles/plain.*.0001.heap >/dev/null || fail "expected profiles of '$name run'"
+        for name in pprof google-pprof jeprof; do
+            expect "vitrine" "$(readlink "$prefix/bin/$name")" "link $name"
+            [ -s "$prefix/share/man/man1/$name.1" ] || fail "expected a manual page of $name"
+            run "$prefix/bin/$name" --version | grep -q vitrine || fail "expected $name to be vitrine"
+        done
+        for name in man/man1/vitrine.1 man/man3/vitrine.3 man/man5/vitrine-formats.5 man/man7/vitrine-options.7 \
+            bash-completion/completions/vitrine zsh/site-functions/_vitrine fish/vendor_completions.d/vitrine.fish; do
+            [ -s "$prefix/share/$name" ] || fail "expected share/$name"
+        done
+    fi
+
     # LD_PRELOAD and dlopen of a program that knows nothing
     compile "$TMP/plain" plain.c -ldl
     expect "hello from libc" "$(run "$TMP/plain")" "plain program"
@@ -92,3 +111,16 @@ done
 mkdir "$TMP/elsewhere"
 mv "$TMP/prefix" "$TMP/elsewhere/tree" || fail "cannot move the installed tree"
 use "$TMP/elsewhere/tree"
+
+# COMPAT=0: the same without the old names. What would be installed is in the install scripts; nothing needs to be built.
+if [ -x "$VT_BUILD/bin/vitrine" ]; then
+    unset PKG_CONFIG_PATH PKG_CONFIG_LIBDIR
+    cmake -S "$VT_SRC" -B "$TMP/bare" -DCMAKE_C_COMPILER="$CC" -DVT_TESTS=OFF -DVT_BENCH=OFF -DVT_COMPAT=OFF >"$TMP/log" 2>&1 || {
+        tail -5 "$TMP/log"
+        fail "cannot configure with VT_COMPAT=OFF"
+    }
+    grep -q pprof "$VT_BUILD/cmake_install.cmake" || fail "expected the old names in an install script with VT_COMPAT=ON"
+    found=$(find "$TMP/bare" -name cmake_install.cmake -exec grep -l pprof {} +)
+    [ -z "$found" ] || fail "expected no old name with VT_COMPAT=OFF, saw one in $found"
+    say "ok: no old names with COMPAT=0"
+fi

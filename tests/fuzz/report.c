@@ -28,7 +28,9 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
                              .by = (enum view_by)(choice & 3),
                              .full_names = choice & 4,
                              .marks_inlined = choice & 8,
-                             .no_inlines = choice & 16};
+                             .no_inlines = choice & 16,
+                             .show_from = choice & 64 ? "f" : NULL,
+                             .tag_focus = choice & 128 ? "a=1:" : NULL};
     struct view *v = view_new(p, &o, &e);
     if (v == NULL) { /* drop_frames of the file may be a bad regexp */
         EXPECT(e.line[0] != '\0');
@@ -41,8 +43,38 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
     view_traces(v, &how);
     view_collapsed(v, &how);
     EXPECT(view_tree(v, &how, &e) == 0);
+    view_tags(v, &how);
     view_flame(v, out, "t");
+    view_flame_page(v, out, "t");
     (void)view_dot(v, &dot, out);
+    (void)view_graph(v, &dot, (choice & 32) ? "svg" : "pdf", out);
+    view_speedscope((const struct view *[]){v}, 1, 0, "t", out);
+    view_firefox(v, "t", out);
+    (void)view_trace(v, "t", out);
+    view_free(v);
+}
+
+/* The views that want one of lines, or of addresses without inlined frames. No file is named that exists. */
+static void show_code(struct profile *p, unsigned choice, FILE *out) {
+    struct report_error e = {""};
+    struct symbols_options none = {.program = NULL};
+    struct view_options o = {.type = PROFILE_NONE, .by = VIEW_LINES, .full_names = choice & 4};
+    struct view_list_options list = {.out = out,
+                                     .form = (enum table_form)(choice % 3),
+                                     .pattern = ".",
+                                     .unit = {1, 0, "x"},
+                                     .unit_name = "x",
+                                     .width = 8};
+    struct view *v = view_new(p, &o, &e);
+    if (v == NULL) return;
+    view_callgrind(v, out);
+    (void)view_list(v, &list, &e);
+    view_free(v);
+    o.by = VIEW_ADDRESSES;
+    o.no_inlines = true;
+    v = view_new(p, &o, &e);
+    EXPECT(v != NULL);
+    (void)view_disasm(v, &list, &none, &e);
     view_free(v);
 }
 
@@ -81,9 +113,12 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
         EXPECT(profile_is_valid(other));
         profile_print_raw(p, nowhere);
         profile_write_symbolized(p, nowhere, "x");
+        profile_write_json(p, nowhere);
+        profile_write_csv(p, nowhere);
         write_and_read_again(p);
         show(other, choice, nowhere);
         show(p, choice, nowhere);
+        show_code(p, choice, nowhere);
     }
     free(exact);
     profile_free(p);

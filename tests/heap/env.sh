@@ -38,3 +38,12 @@ VITRINE=heap_profile=$TMP/e must "$TMP/sites" grow _exit
 [ ! -e "$TMP/e.0001.heap" ] || fail "expected no profile after _exit"
 VITRINE=sample=0,heap_profile=$TMP/f must "$TMP/sites" grow exit
 [ "$(in_use "$TMP/f.0001.heap" keep_this)" = 0 ] || fail "sample=0: expected nothing"
+
+# the peak has a file of its own, but not in exact mode; with %p each process has its own name
+VITRINE=sample=16K,heap_exit_peak,heap_profile=$TMP/g.%p.x must "$TMP/sites" grow exit
+peak=$(ls "$TMP"/g.*.x.peak.heap)
+are_there "$peak" "${peak%.peak.heap}.0001.heap"
+near "$(in_use "$peak" keep_this)" $((3000 * 10240)) 15 "at the peak, keep_this"
+VITRINE=exact,heap_exit_peak,heap_profile=$TMP/h must "$TMP/sites" grow exit
+are_there "$TMP/h.0001.heap"
+[ ! -e "$TMP/h.peak.heap" ] || fail "expected no peak in exact mode"

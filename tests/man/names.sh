@@ -54,5 +54,21 @@ for part in "figures $figures" "columns $columns" "JSON $keys"; do
     failed=$((failed + 1))
 done
 
+# From the command: what its help lists.
+command=$VT_BUILD/man/vitrine.1
+vitrine=$VT_BUILD/bin/vitrine
+if [ -x "$vitrine" ]; then
+    commands=$("$vitrine" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+    [ "$(echo $commands | wc -w)" -gt 10 ] || { echo "expected commands in the help, seen '$commands'"; failed=$((failed + 1)); }
+    for name in $commands; do
+        named "$command" "^\.It Cm \"$name " "command $name"
+        for option in $("$vitrine" "$name" --help | sed -n 's/^  [ -][ a-z][ ,] --\([a-z-]*\).*/\1/p'); do
+            named "$command" "^\.It .*Fl -$option( |\$)" "option --$option of $name"
+        done
+    done
+else
+    echo "no command in this build: its page not looked at"
+fi
+
 echo "$checked names: expected 0 missing, seen $failed"
 [ $failed -eq 0 ] && [ $checked -ge 60 ]

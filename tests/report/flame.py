@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""flame.py - the flame graph: well-formed, whole, needs nothing from elsewhere; zoom and search work in a browser."""
+"""flame.py - the flame graph as picture and page: well-formed, whole, needs nothing from elsewhere; zoom, search and keys work
+in a browser, light or dark."""
 import xml.etree.ElementTree as xml
 
 from tool import *
@@ -22,8 +23,8 @@ def frames(svg):
         if g.get("class") != "frame":
             continue
         rect = g.find(SVG + "rect")
-        found.append((g.get("data-n"), float(g.get("data-x")), float(g.get("data-w")), float(rect.get("y")),
-                      g.find(SVG + "title").text))
+        title = g.find(SVG + "title").text
+        found.append((title.split("\n")[0], float(g.get("data-x")), float(g.get("data-w")), float(rect.get("y")), title))
     return found
 
 
@@ -37,12 +38,12 @@ check_near("work", seen[("work", rows_y[2])][1], 0.80, 1e-6)
 check_near("a name that XML must escape", seen[('parse<int>("&")', rows_y[3])][1], 0.60, 1e-6)
 check_near("siblings: the second begins where the first ends", seen[("other", rows_y[1])][0], 0.95, 1e-6)
 check("frames", len(frames(svg)), 7)
-check_has("title", svg, "main (95, 95.00%)")
+check_has("title", svg, "main\n95, 95.00%")
 
 # nothing from elsewhere: the only addresses are names of XML languages
 addresses = set(re.findall(r"https?://[^\s\"'<>]+", svg))
 check("addresses", addresses - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}, set())
-check("nothing is loaded", re.findall(r"(?:href|src|@import|url\()", svg), [])
+check("nothing is loaded", re.findall(r"(?:href|src=|@import|url\()", svg), [])
 
 # many small frames: none outside its parent, and not too many of them
 many = "".join(f"main;f{i % 300};g{i % 7};h{i} {i % 13 + 1}\n" for i in range(60000))
@@ -64,43 +65,131 @@ base = os.path.join(folder, "base.folded")
 with open(base, "w") as f:
     f.write("main;a 10\nmain;b 30\n")
 svg = picture("main;a 30\nmain;b 10\n", "--base=" + base)
-fills = {g.get("data-n"): g.find(SVG + "rect").get("fill") for g in xml.fromstring(svg).iter(SVG + "g") if g.get("data-n")}
+fills = {g.find(SVG + "title").text.split("\n")[0]: g.find(SVG + "rect").get("fill")
+         for g in xml.fromstring(svg).iter(SVG + "g") if g.get("data-x")}
 check_has("growth is red", fills["a"], "hsl(4,")
 check_has("shrinking is blue", fills["b"], "hsl(215,")
 
+# something grew, nothing shrank: still a difference
+svg = picture("main;a 30\nmain;b 30\n", "--base=" + base)
+fills = {g.find(SVG + "title").text: g.find(SVG + "rect").get("fill") for g in xml.fromstring(svg).iter(SVG + "g") if g.get("data-x")}
+check_has("growth alone is red", fills["a\n+20, 100.00%"], "hsl(4,")
+check_has("growth alone: told", svg, "grew by 20 (red), shrank by 0 (blue)")
+
+# ---- the page: the same frames
+def page(text, *options):
+    path = os.path.join(folder, "page.html")
+    picture(text, "-o", path, *options)
+    with open(path) as f:
+        return f.read()
+
+
+def frames_of_page(html):
+    """[(name, x, w)] of the picture within, which is well-formed XML"""
+    inner = html[html.index("<svg "):html.index("</svg>") + 6]
+    return [(name, x, w) for name, x, w, _, _ in frames(inner)]
+
+
+html = page(TEXT, "--full-names", "--title=a <b> & c")
+check("the page has the picture's frames", frames_of_page(html), [f[:3] for f in frames(picture(TEXT, "--full-names"))])
+check_has("the page's title is escaped", html, "<title>a &lt;b&gt; &amp; c</title>")
+check("the page: addresses", set(re.findall(r"https?://[^\s\"'<>]+", html)), {"http://www.w3.org/2000/svg"})
+check("the page: nothing is loaded", re.findall(r"(?:href|src=|@import|url\(|fetch\()", html), [])
+check("no word of the templates is left", re.findall(r"@[a-z_]+@", html + svg), [])
+
+# ---- a large profile: 200,000 stacks
+import random
+random.seed(2)
+path = os.path.join(folder, "large.folded")
+with open(path, "w") as f:
+    for i in range(200000):
+        depth = random.randrange(10, 30)
+        f.write(";".join(f"name_of_function_{random.randrange(4) if k < 6 else random.randrange(40)}_{k}" for k in range(depth)) + f" {i % 7 + 1}\n")
+for kind in ("svg", "html"):
+    large = os.path.join(folder, "large." + kind)
+    out(VITRINE, "flame", path, "-o", large)
+    size = os.path.getsize(large)
+    print(f"200,000 stacks: {size} bytes of {kind}")
+    check(f"200,000 stacks: {kind} below 6 MB", size < 6_000_000, True)
+    with open(large) as f:
+        text = f.read()
+    m = re.search(r"; (\d+) frames below \S+ are not drawn", text)
+    check(f"200,000 stacks: {kind} says what is left out", m is not None and int(m.group(1)) > 1000000, True)
+
 # ---- in a browser
+SCRIPT = """
+    const all = Array.from(document.querySelectorAll(".frame"));
+    const by = n => all.find(g => (g.getAttribute("aria-label") || g.querySelector("title").textContent).split(/\\s/)[0] === n);
+    const key = k => document.dispatchEvent(new KeyboardEvent("keydown", {key: k}));
+    const width = n => Number(by(n).querySelector("rect").getAttribute("width"));
+    const root = document.documentElement, whole = width("all"), seen = {whole: whole, before: width("work") / whole};
+    by("work").dispatchEvent(new MouseEvent("click", {bubbles: true}));
+    seen.work = width("work") / whole;
+    seen.main = by("main").classList.contains("above");
+    seen.other = by("other").classList.contains("gone");
+    const box = document.getElementById("search");
+    box.value = "^pa";
+    box.dispatchEvent(new Event("input"));
+    seen.parse = by("parse").classList.contains("found");
+    seen.found = document.getElementById("found").textContent;
+    key("Escape");
+    seen.after = width("work") / whole;
+    seen.cleared = by("parse").classList.contains("found");
+    key("ArrowUp"); key("ArrowRight"); key("ArrowLeft"); key("ArrowDown"); key("ArrowDown"); key("Enter");
+    seen.keys = width("parse") / whole;
+    key("Backspace");
+    seen.out = width("work") / whole;
+    by("main").dispatchEvent(new MouseEvent("mousemove", {bubbles: true}));
+    seen.status = document.getElementById("status").textContent;
+    const tip = document.getElementById("tip");
+    seen.tip = tip ? tip.textContent : by("main").querySelector("title").textContent;
+    const labels = Array.from(document.querySelectorAll("#frames text")).filter(t => t.textContent && t.getBBox().width > 0);
+    seen.labels = labels.length;
+    seen.outside = labels.filter(t => t.getBBox().x + t.getBBox().width > 0.5 +
+        Number(t.parentNode.querySelector("rect").getAttribute("x")) + Number(t.parentNode.querySelector("rect").getAttribute("width"))).length;
+    seen.paper = getComputedStyle(document.querySelector(".paper") || root)[document.querySelector(".paper") ? "fill" : "backgroundColor"];
+    root.setAttribute("data-seen", JSON.stringify(seen));
+"""
+
+
+def in_browser(kind, *flags):
+    path = os.path.join(folder, "x." + kind)
+    picture(TEXT, "-o", path)
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("</body>", "<script>" + SCRIPT + "</script></body>") if kind == "html" else
+                text.replace("</svg>", "<script><![CDATA[" + SCRIPT + "]]></script></svg>"))
+    dom = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=1000,600",
+                          "--user-data-dir=" + folder + "/c", *flags, "file://" + path], capture_output=True, timeout=120).stdout.decode()
+    m = re.search(r'data-seen="([^"]*)"', dom)
+    check(f"{kind}: the script ran", m is not None, True)
+    return json.loads(m.group(1).replace("&quot;", '"').replace("&amp;", "&")) if m else None
+
+
 chromium = shutil.which("chromium") or shutil.which("chromium-browser")
 if chromium:
-    script = """<script><![CDATA[
-        const by = n => Array.from(document.querySelectorAll(".frame")).find(g => g.dataset.n === n);
-        by("work").dispatchEvent(new MouseEvent("click", {bubbles: true}));
-        const box = document.getElementById("search");
-        box.value = "^pa";
-        box.dispatchEvent(new Event("input"));
-        document.documentElement.setAttribute("data-seen", JSON.stringify({
-            work: by("work").querySelector("rect").getAttribute("width"),
-            main: by("main").classList.contains("above"),
-            other: by("other").classList.contains("gone"),
-            parse: by("parse").classList.contains("found"),
-            found: document.getElementById("found").textContent}));
-        document.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape"}));
-        document.documentElement.setAttribute("data-after", by("work").querySelector("rect").getAttribute("width"));
-    ]]></script></svg>"""
-    path = os.path.join(folder, "x.svg")
-    with open(path, "w") as f:
-        f.write(picture(TEXT).replace("</svg>", script))
-    dom = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--user-data-dir=" + folder + "/c",
-                          "file://" + path], capture_output=True, timeout=120).stdout.decode()
-    m = re.search(r'data-seen="([^"]*)"', dom)
-    check("the script ran", m is not None, True)
-    if m:
-        state = json.loads(m.group(1).replace("&quot;", '"'))
-        check("click: the frame has the whole width", float(state["work"]), 1179.8)
-        check("click: its caller is above it", state["main"], True)
-        check("click: others are gone", state["other"], True)
-        check("search marks", state["parse"], True)
-        check("search counts", state["found"], "1 frames, 60.00%")
-        check("Escape: as it was", re.search(r'data-after="([^"]*)"', dom).group(1), "943.80")
+    for kind in ("svg", "html"):
+        seen = in_browser(kind)
+        if not seen:
+            continue
+        check_near(f"{kind}: before", seen["before"], 0.8, 0.001)
+        check_near(f"{kind}: click: the frame has the whole width", seen["work"], 1, 0.001)
+        check(f"{kind}: click: its caller is above it", seen["main"], True)
+        check(f"{kind}: click: others are gone", seen["other"], True)
+        check(f"{kind}: search marks", seen["parse"], True)
+        check(f"{kind}: search counts", seen["found"], "1 frames, 60.00%")
+        check_near(f"{kind}: Escape: as it was", seen["after"], 0.8, 0.001)
+        check(f"{kind}: Escape: search is gone", seen["cleared"], False)
+        check_near(f"{kind}: arrows and Enter", seen["keys"], 1, 0.001)
+        check_near(f"{kind}: Backspace: one out", seen["out"], 1, 0.001)
+        check_has(f"{kind}: status", seen["status"], "main  95, 95.00%")
+        check(f"{kind}: tooltip", seen["tip"], "main\n95, 95.00%")
+        check(f"{kind}: labels", seen["labels"] >= 3, True)
+        check(f"{kind}: no label outside its frame", seen["outside"], 0)
+        check(f"{kind}: width", seen["whole"], 1179.4 if kind == "svg" else 979.4)
+        check(f"{kind}: light", seen["paper"], "rgb(252, 252, 250)")
+        check(f"{kind}: dark", in_browser(kind, "--blink-settings=preferredColorScheme=0")["paper"], "rgb(23, 24, 27)")
 else:
-    print("chromium is not here: zoom and search not tried")
+    print("chromium is not here: zoom, search and keys not tried")
 done()

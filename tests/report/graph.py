@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""graph.py - the call graph: the text beside google-pprof's, and the pictures where graphviz is installed.
+"""graph.py - the call graph: the text beside google-pprof's, our own pictures, and graphviz's where it is installed.
 
 On purpose we differ in edges of a function to itself: theirs count each turn of a recursion, ours each stack once.
 """
@@ -51,13 +51,84 @@ status, text, errors = run(PPROF, "--dot", "--base=" + heap, program, heap)
 check("nothing to draw", (status, text), (1, ""))
 check_has("nothing to draw: message", errors, "No nodes to print")
 
-# ---- pictures
-status, text, errors = run(PPROF, "--svg", program, heap, env={"DOT": "no-such-dot"})
-check("without graphviz: exit", (status, text), (1, ""))
-check_has("without graphviz: message", errors, "drawing a call graph needs graphviz, and there is no 'no-such-dot'")
-picture = os.path.join(folder, "x.svg")
-status, _, errors = run(VITRINE, "graph", heap, "-o", picture, env={"DOT": "no-such-dot"})
-check("without graphviz: exit of vitrine graph", (status, os.path.exists(picture)), (3, False))
+# ---- our own pictures, where there is no graphviz
+NO_DOT = {"DOT": "no-such-dot"}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(svg):
+    """{id: title} of nodes, [titles] of edges, as a picture of ours has them; and its problems"""
+    root = xml.fromstring(svg)
+    nodes = {g.get("id"): g.find(SVG + "title").text for g in root.iter(SVG + "g") if g.get("class") == "node"}
+    edges = sorted(g.find(SVG + "title").text for g in root.iter(SVG + "g") if g.get("class") == "edge")
+    boxes = []
+    for g in root.iter(SVG + "g"):
+        if g.get("class") == "node":
+            r = g.find(SVG + "rect")
+            x, y, w, h = (float(r.get(k)) for k in ("x", "y", "width", "height"))
+            boxes.append((x, y, x + w, y + h))
+            for t in g.findall(SVG + "text"):
+                wide = len(t.text or "") * 0.6 * float(t.get("font-size"))
+                left = float(t.get("x")) - {"start": 0, "middle": wide / 2, "end": wide}[t.get("text-anchor")]
+                check("text lies in its box", x <= left and left + wide <= x + w and y < float(t.get("y")) < y + h, True)
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            check("boxes are apart", a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3], True)
+    width, height = (float(v) for v in root.get("viewBox").split()[2:])
+    check("boxes are on the page", all(0 <= a[0] and a[2] <= width and 0 <= a[1] and a[3] <= height for a in boxes), True)
+    return nodes, edges, "".join(root.itertext())
+
+
+base = os.path.join(folder, "base.folded")
+now = os.path.join(folder, "now.folded")
+with open(base, "w") as f:
+    f.write("main;a<int>;b 10\nmain;c 30\nmain;c;a<int> 5\n")
+with open(now, "w") as f:
+    f.write("main;a<int>;b 40\nmain;c 10\nmain;a<int>;c;main 5\n")
+for what, argv in (("heap", [heap]), ("by lines", ["--by=lines", heap]), ("a circle", [now]), ("a difference", ["--base=" + base, now])):
+    dot = out(VITRINE, "graph", *argv)
+    path = os.path.join(folder, "own.svg")
+    out(VITRINE, "graph", *argv, "-o", path, env=NO_DOT)
+    with open(path) as f:
+        svg = f.read()
+    if shutil.which("xmllint"):
+        check(f"{what}: xmllint", run("xmllint", "--noout", path)[::2], (0, ""))
+    own_nodes, own_edges, text = drawn(svg)
+    check(f"{what}: every node of the text", sorted(own_nodes), sorted(re.findall(r"^(N\d+) \[", dot, re.M)))
+    check(f"{what}: every edge of the text", own_edges, sorted(f"{a}->{b}" for a, b in re.findall(r"^(N\d+) -> (N\d+) \[", dot, re.M)))
+    check(f"{what}: something is drawn", len(own_nodes) >= 3 and len(own_edges) >= 3, True)
+    for line in re.search(r'^Legend .*label="(.*)"\]', dot, re.M).group(1).split("\\l"):
+        check_has(f"{what}: the legend", text, line)
+    for value in re.findall(r"^N\d+ -> N\d+ \[label=(\S+),", dot, re.M):
+        check_has(f"{what}: what came through", text, value)
+check("a difference: what shrank is below zero", re.search(r"-\d", text) is not None, True)
+check_has("a difference: growth is reddish", svg, "#fdecea")
+check_has("a difference: the opposite is bluish", svg, "#e6eefc")
+sizes = {t.text: float(t.get("font-size")) for t in xml.fromstring(subprocess.run(
+    [PPROF, "--svg", program, heap], capture_output=True, env=dict(os.environ, **NO_DOT)).stdout).iter(SVG + "text")}
+check("the larger its share, the larger its letters", sizes["fill"] > sizes["inlined"] > sizes["deep"] > sizes["main"] >= 8, True)
+for option, start in (("--pdf", b"%PDF"), ("--ps", b"%!PS")):
+    data = subprocess.run([PPROF, option, program, heap], capture_output=True, env=dict(os.environ, **NO_DOT)).stdout
+    check(f"{option} without graphviz: the beginning", data[:len(start)], start)
+    path = os.path.join(folder, "own" + option)
+    with open(path, "wb") as f:
+        f.write(data)
+    if option == "--pdf" and shutil.which("pdftotext"):
+        text = out("pdftotext", "-layout", path, "-")
+        for word in ("main", "inlined", "Total MB: 5.1", "2.9 (56.6%)"):
+            check_has("pdf without graphviz", text, word)
+        check("pdf without graphviz: no complaint", run("pdftotext", path, "-")[2], "")
+        check_has("pdf without graphviz: one page", out("pdfinfo", path), "Pages:           1")
+    if option == "--ps" and shutil.which("gs"):
+        check("ps without graphviz: ghostscript takes it", run("gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=nullpage", path)[0], 0)
+picture = os.path.join(folder, "x.png")
+status, _, errors = run(VITRINE, "graph", heap, "-o", picture, env=NO_DOT)
+check("png without graphviz: exit", (status, os.path.exists(picture)), (3, False))
+check_has("png without graphviz: message", errors, "png needs graphviz, and there is no 'no-such-dot'; svg, pdf and ps come without")
+status, text, errors = run(PPROF, "--svg", "--base=" + heap, program, heap, env=NO_DOT)
+check("nothing to draw, without graphviz", (status, text, "No nodes to print" in errors), (1, "", True))
+
+# ---- graphviz's pictures
 check_has("a name that says nothing", run(VITRINE, "graph", heap, "-o", "x.what")[2], "end it in .dot, .svg")
 if shutil.which("dot"):
     for option, start in (("--svg", b"<?xml"), ("--pdf", b"%PDF"), ("--ps", b"%!PS"), ("--gif", b"GIF8")):

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
 """mistakes.py - what users get wrong, and the line they get for it: what is wrong, with the name of the thing."""
+import resource
+import signal
+
 from tool import *
 
 folder = scratch()
@@ -19,6 +22,7 @@ cut = file("cut.heap", GOOD[:67])
 noise = file("noise.heap", bytes(range(255, 0, -1)))
 html = file("error.html", "<html><body>404 not found</body></html>")
 folded = file("x.folded", "main;a 3\n")
+slow = file("slow.folded", "a" * 60 + "b 3\n")
 none = os.path.join(folder, "none.heap")
 
 # command line, exit status, part of the one line on stderr
@@ -46,9 +50,22 @@ ROWS = [
     (["top", "--by=colour", good], 2, "'--by' is functions, lines, files or addresses"),
     (["top", "--focus=a(b", good], 2, "--focus: bad regexp 'a(b' at character 4"),
     (["top", "--focus=" + "(" * 5000, good], 2, "--focus: bad regexp '(((((("),
+    (["top", "--focus=" + "x" * 100000, good], 2, "at character 100001: regular expression is too large"),
+    (["top", "--focus=(a+)+$", slow], 2, "--focus: the regexp takes too long: repetitions inside repetitions"),
     (["peek", "*", good], 2, "bad regexp '*'"),
     (["list", "nothing", good], 3, "no function with lines matches 'nothing'"),
-    (["topp", good], 2, "no command 'topp'; 'vitrine help' lists them"),
+    (["topp", good], 2, "no command 'topp'; did you mean 'top'?"),
+    (["nonsense", good], 2, "no command 'nonsense'; 'vitrine help' lists them"),
+    (["help", "nonsense"], 2, "no command 'nonsense'; 'vitrine help' lists them"),
+    (["run"], 2, "no program is given; usage: vitrine run"),
+    (["run", "--haep", "true"], 2, "unknown option '--haep'; did you mean '--heap'?"),
+    (["run", "--rate=many", "true"], 2, "'--rate' wants a number, with K, M or G behind it for bytes, not 'many'"),
+    (["run", "--every=5h", "true"], 2, "'--every' wants a number, with K, M or G behind it for bytes or s for seconds, not '5h'"),
+    (["run", "--exact", "--rate=1K", "true"], 2, "'--exact' sees every allocation, so there is no '--rate'"),
+    (["run", "-o", good, "true"], 3, f"cannot write in '{good}': Not a directory"),
+    (["run", "-o", "/nowhere/x", "true"], 3, "cannot write in '/nowhere/x': No such file or directory"),
+    (["run", "trueish"], 127, "cannot run 'trueish': there is no such program on PATH"),
+    (["run", good], 126, f"cannot run '{good}': Permission denied"),
     (["diff", good], 2, "two profiles are needed"),
     (["diff", good, good, good], 2, "diff compares two profiles, and 3 are given"),
     (["convert", good, os.path.join(folder, "x.what")], 2, "does not say what kind it shall be"),
@@ -73,6 +90,78 @@ p.stdout.close()
 errors = p.stderr.read().decode()
 check("closed pipe: no noise", errors, "")
 check("closed pipe: ended by it", p.wait() != 0, True)
+
+# a real profile, with something missing around it: a warning that names it, and what can be shown all the same
+subject = os.path.join(folder, "subject")
+out(os.environ.get("CC", "cc"), "-O1", "-g", os.path.join(HERE, "subject.c"), "-o", subject)
+
+
+def profile_of(program, name):
+    place = os.path.join(folder, name)
+    run(VITRINE, "run", "-o", place, program, "grow")
+    return glob.glob(os.path.join(place, "*.0001.heap"))[0]
+
+
+def warned(what, argv, warning, shown):
+    status, text, errors = run(VITRINE, *argv)
+    check(f"{what}: exit", status, 0)
+    check_has(f"{what}: warning", errors, f"vitrine: warning: {warning}")
+    check(f"{what}: one line", errors.count("\n"), 1)
+    check_has(f"{what}: shown", text, shown)
+
+
+mine = profile_of(subject, "mine")
+warned("wrong program", ["top", "--program=/bin/ls", mine], "'/bin/ls' is not the file that ran as '", " subject+0x")
+stripped = os.path.join(folder, "stripped")
+out("strip", "-o", stripped, subject)
+without = profile_of(stripped, "without")
+warned("stripped", ["top", without], f"'{stripped}' has no symbols", " stripped+0x")
+check_has("its program with symbols helps", out(VITRINE, "top", "--program=" + subject, without), " hold_on")
+os.remove(stripped)
+warned("no program", ["top", without], f"no names for '{stripped}'", " stripped+0x")
+nothing = file("nothing.heap", "heap profile: 0: 0 [0: 0] @ heapprofile\nMAPPED_LIBRARIES:\n")
+warned("a profile of nothing", ["top", nothing], f"'{nothing}': is a gperftools heap profile without samples", "0 of 0 shown")
+
+# rights: root has all of them, so it takes somebody else
+closed = os.path.join(folder, "closed")
+os.mkdir(closed)
+inside = shutil.copy(good, closed)
+os.chmod(closed, 0o500 if os.getuid() else 0o700)
+os.chmod(folder, 0o755)
+hidden = file("hidden.heap", GOOD)
+os.chmod(hidden, 0)
+somebody = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+
+
+def denied(what, argv, message, cwd=folder):
+    try:
+        r = subprocess.run([os.path.abspath(VITRINE), *argv], capture_output=True, text=True, cwd=cwd, timeout=60, **somebody)
+    except PermissionError:
+        print(f"{what}: not looked at: the command is not for everybody here")
+        return
+    check(f"{what}: exit", r.returncode, 3)
+    check_has(f"{what}: message", r.stderr, message)
+    check(f"{what}: one line", r.stderr.count("\n"), 1)
+
+
+denied("a file", ["top", hidden], f"'{hidden}': cannot open: Permission denied")
+if somebody:
+    denied("a folder", ["top", inside], f"'{inside}': cannot open: Permission denied")
+denied("run -o", ["run", "-o", closed, "true"], f"cannot write in '{closed}': Permission denied")
+denied("run, here", ["run", "true"], "cannot write in 'vitrine.true.1': Permission denied; -o DIR chooses another place",
+       folder if somebody else closed)
+
+# a full disk, as far as a limit on files is one: the program's own status stays, and what was cut off goes
+for limit, messages, left in [(100, ["vitrine: error: cannot write profile '", "vitrine: warning: no heap profile"], 0),
+                              (2000, ["vitrine: error: cannot write '", "  last profile "], 2)]:
+    place = os.path.join(folder, f"full{limit}")
+    r = subprocess.run([VITRINE, "run", "-o", place, subject, "grow", "exit", "4"], capture_output=True, text=True,
+                       preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                           resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+    check(f"disk with {limit} bytes: status", r.returncode, 4)
+    for message in messages:
+        check_has(f"disk with {limit} bytes", r.stderr, message)
+    check(f"disk with {limit} bytes: files", len(os.listdir(place)), left)
 
 # the old names: their exit is 1
 OLD = [
@@ -100,7 +189,7 @@ for argv in [["-text", "-focus=aaa", folded], [folded, "--text", "--focus", "aaa
              ["--tex", "--focus=aaa", "--", folded], ["--text", "--cum", "--nocum", "--focus=aaa", folded]]:
     check(f"pprof {' '.join(argv)}", out(PPROF, *argv), plain)
 check("order by name when equal", [l.split()[-1] for l in out(PPROF, "--text", folded).splitlines()[1:]], ["bbb", "aaa", "main"])
-check_has("help", out(PPROF, "--help"), "usage:")
+check_has("help", out(PPROF, "--help"), "Usage:")
 check_has("version", out(JEPROF, "--version"), "vitrine")
 
 # help is made of the rows

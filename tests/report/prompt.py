@@ -57,6 +57,44 @@ check_has("list", text, "ROUTINE ====================== app::deep in ")
 check_has("a bad regexp is told and survived", errors, "bad regexp 'a(b'")
 check("and the next line works", text.count("Total: 5.1 MB"), 3)
 
+# viewers in the background, files, and what came after the old tools
+tools = os.path.join(folder, "tools")
+os.mkdir(tools)
+for name in ("gv", "evince", "xdg-open", "kcachegrind"):
+    with open(os.path.join(tools, name), "w") as f:
+        f.write(f'#!/bin/sh\nfor file; do :; done\ncp "$file" {folder}/{name}.part && mv {folder}/{name}.part {folder}/{name}.shown\n')
+    os.chmod(os.path.join(tools, name), 0o755)
+ENV = {"PATH": tools + ":" + os.environ["PATH"], "TMPDIR": folder, "BROWSER": ""}
+calls, picture = os.path.join(folder, "x.callgrind"), os.path.join(folder, "x.dot")
+lines = ["weblist app::deep", "callgrind " + calls, "callgrind", f"dot app::deep >{picture}", "disasm app::deep", "peek app::deep", "tree",
+         "traces", "collapsed", "tags", "exit", "top"]
+status, text, errors = run(PPROF, "--interactive", program, heap, stdin="\n".join(lines).encode(), env=ENV)
+check("many commands: exit", status, 0)
+check_has("callgrind FILE", open(calls).read(), "events: inuse_space")
+check_has("dot >FILE", open(picture).read(), "digraph")
+check_has("weblist", errors, "Loading web page file://" + folder)
+check_has("disasm", text, "ROUTINE ====================== app::deep in ")
+check("collapsed", bool(re.search(r"^\S*main;app::small\(\);app::Box<char>::fill\(int\) 1000000$", text, re.M)), True)
+check("exit ends it", "Total:" in text, False)
+import time
+for name in ("xdg-open", "kcachegrind"):  # they were not waited for
+    for _ in range(600):
+        if os.path.exists(os.path.join(folder, name + ".shown")):
+            break
+        time.sleep(0.05)
+    check(f"{name} was started", os.path.exists(os.path.join(folder, name + ".shown")), True)
+if shutil.which("dot"):
+    status, seen = on_terminal(["/usr/bin/env", *(f"{k}={v}" for k, v in ENV.items()), PPROF, program, heap], ["gv app::deep", "evince", "quit"])
+    check("gv on a terminal: exit", status, 0)
+    for name, start in (("gv", b"%!PS"), ("evince", b"%PDF")):
+        for _ in range(600):
+            if os.path.exists(os.path.join(folder, name + ".shown")):
+                break
+            time.sleep(0.05)
+        check(f"{name} got a picture", open(os.path.join(folder, name + ".shown"), "rb").read()[:4], start)
+_, _, errors = run(PPROF, "--interactive", program, heap, stdin=b"callgrind\n", env={"PATH": "/nowhere", "TMPDIR": folder})
+check_has("no viewer: said where it is", errors, "there is no 'kcachegrind' to show it; it is in '" + folder)
+
 # a base equal to the profile: the total is told although it is zero
 _, text, _ = run(JEPROF, "--interactive", program, "--base=" + heap, heap, stdin=b"top\nquit\n")
 check("nothing changed", text, "Total: 0.0 MB\n")

@@ -3,36 +3,30 @@
 
 #define STRING(length, text) "\x32" length text
 
-/* clang-format off: one message per line */
-static const char two_rows_expected[] = STRING("\x00", "") STRING("\x0d", "alloc_objects")
-    STRING("\x0b", "alloc_space") STRING("\x0d", "inuse_objects") STRING("\x0b", "inuse_space")
-        STRING("\x05", "count") STRING("\x05", "bytes") STRING("\x05", "space")
-            STRING("\x06", "thread") STRING("\x09", "thread_id")
-                STRING("\x1d", "vitrine heap profile: sampled") STRING("\x08", "lifetime") STRING(
-                    "\x0c", "milliseconds") "\x0a\x04\x08\x01\x10\x05" /* alloc_objects/count */
-                                            "\x0a\x04\x08\x02\x10\x06"
-                                            "\x0a\x04\x08\x03\x10\x05"
-                                            "\x0a\x04\x08\x04\x10\x06"
-                                            "\x48\x01"
-                                            "\x50\x02" /* time, duration */
-                                            "\x5a\x04\x08\x07\x10\x06"
-                                            "\x60\x80\x80\x20" /* space/bytes, 524288 */
-                                            "\x68\x0a"
-                                            "\x70\x04" /* comment, default type */
+/* clang-format off */ /* one message per line */
+static const char two_rows_expected[] =
+    STRING("\x00", "")
+    STRING("\x0d", "alloc_objects") STRING("\x05", "count") "\x0a\x04\x08\x01\x10\x02"
+    STRING("\x0b", "alloc_space") STRING("\x05", "bytes") "\x0a\x04\x08\x03\x10\x04"
+    STRING("\x0d", "inuse_objects") "\x0a\x04\x08\x05\x10\x02"
+    STRING("\x0b", "inuse_space") "\x0a\x04\x08\x06\x10\x04"
+    "\x48\x01" "\x50\x02" /* time, duration */
+    STRING("\x05", "space") "\x5a\x04\x08\x07\x10\x04" "\x60\x80\x80\x20" /* space/bytes, 524288 */
+    STRING("\x1d", "vitrine heap profile: sampled") "\x68\x08" "\x70\x06" /* comment, default type */
     STRING("\x09", "/bin/prog") STRING("\x04", "abcd") /* the program first */
-    "\x1a\x13\x08\x02\x10\x80\xa0\x80\x02\x18\x80\xc0\x80\x02\x20\x80\x20\x28\x0d\x30\x0e" STRING(
-        "\x11",
-        "/lib/odd;na me.so") "\x1a\x12\x08\x01\x10\x80\x80\xc0\x01\x18\x80\xa0\xc0\x01\x20\x00\x28\x0f\x30\x00"
-                             "\x1a\x12\x08\x03\x10\x80\x80\x80\x03\x18\x80\xa0\x80\x03\x20\x00\x28\x00\x30\x00"
-                             "\x22\x09\x08\x01\x10\x02\x18\x8f\xa0\x80\x02" /* 0x40100f */
-                             "\x22\x09\x08\x02\x10\x02\x18\xff\xa1\x80\x02" /* 0x4010ff */
-    STRING("\x04", "main") STRING("\x01", "k") STRING(
-        "\x01", "v") "\x12\x1e\x0a\x02\x01\x02\x12\x06\x14\x80\x0a\x0a\x80\x05"
-                     "\x1a\x04\x08\x09\x18\x07"
-                     "\x1a\x04\x08\x08\x10\x10"
-                     "\x1a\x04\x08\x11\x10\x12"
-                     "\x22\x09\x08\x03\x10\x00\x18\xff\xff\xbf\x02" /* 0x4fffff, in no file */
-                     "\x12\x0a\x0a\x02\x01\x03\x12\x04\x01\x20\x00\x00";
+    "\x1a\x13\x08\x02\x10\x80\xa0\x80\x02\x18\x80\xc0\x80\x02\x20\x80\x20\x28\x09\x30\x0a"
+    STRING("\x11", "/lib/odd;na me.so")
+    "\x1a\x12\x08\x01\x10\x80\x80\xc0\x01\x18\x80\xa0\xc0\x01\x20\x00\x28\x0b\x30\x00"
+    "\x1a\x12\x08\x03\x10\x80\x80\x80\x03\x18\x80\xa0\x80\x03\x20\x00\x28\x00\x30\x00"
+    "\x22\x09\x08\x01\x10\x02\x18\x8f\xa0\x80\x02" /* 0x40100f */
+    "\x22\x09\x08\x02\x10\x02\x18\xff\xa1\x80\x02" /* 0x4010ff */
+    STRING("\x06", "thread") STRING("\x04", "main") STRING("\x01", "k") STRING("\x01", "v") STRING("\x09", "thread_id")
+    "\x12\x1e\x0a\x02\x01\x02\x12\x06\x14\x80\x0a\x0a\x80\x05"
+    "\x1a\x04\x08\x10\x18\x07"
+    "\x1a\x04\x08\x0c\x10\x0d"
+    "\x1a\x04\x08\x0e\x10\x0f"
+    "\x22\x09\x08\x03\x10\x00\x18\xff\xff\xbf\x02" /* 0x4fffff, in no file */
+    "\x12\x0a\x0a\x02\x01\x03\x12\x04\x01\x20\x00\x00";
 /* clang-format on */
 
 TEST(heap_proto, a_small_profile_byte_for_byte) {
@@ -150,8 +144,8 @@ TEST(heap_proto, a_lifetime_is_a_number_with_its_unit) {
     struct vt_heap_source src = source_of(&rows, VT_HEAP_LIFETIMES, 512);
     size_t n;
     char *text = written(VT_PROFILE_PROTO, &src, &n);
-    /* key 11 "lifetime", number 4, unit 12 "milliseconds" */
-    assert_non_null(memmem(text, n, "\x1a\x06\x08\x0b\x18\x04\x20\x0c", 8));
+    /* key 12 "lifetime", number 4, unit 13 "milliseconds" */
+    assert_non_null(memmem(text, n, "\x1a\x06\x08\x0c\x18\x04\x20\x0d", 8));
     assert_non_null(memmem(text, n, "vitrine heap profile: lifetimes", 31));
     free(text);
 }

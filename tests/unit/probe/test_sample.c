@@ -266,8 +266,13 @@ TEST(sample, the_peak_is_what_was_in_use_when_most_was) {
     static void *at[1000];
     start_with_period(KiB(1));
     for (int i = 0; i < 1000; i++) at[i] = allocate(1, 2000);
+    vt__sample_settle_peak();
+    double most = totals().live_bytes;
+    assert_true_msg(totals().peak_bytes == most, "expected %g, seen %g", most, totals().peak_bytes);
     for (int i = 0; i < 1000; i++) vt__free(at[i]);
     for (int i = 0; i < 100; i++) at[i] = allocate(2, 2000);
+    vt__sample_settle_peak();
+    assert_true_msg(totals().peak_bytes == most, "expected %g, seen %g", most, totals().peak_bytes);
     double peak[N_SITES] = {0};
     struct vt_site s;
     for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);)

@@ -14,9 +14,10 @@ static uint32_t stack_of(struct profile *p, const uint64_t *addresses, uint32_t 
 static struct profile *run_at(uint64_t start, double value, const char *build_id) {
     struct profile *p = profile_new();
     profile_add_type(p, "space", "bytes");
-    struct profile_mapping m = {
-        start, start + 0x1000, 0, profile_string(p, "/bin/prog"), profile_string(p, build_id),
-        false};
+    struct profile_mapping m = {.start = start,
+                                .limit = start + 0x1000,
+                                .file = profile_string(p, "/bin/prog"),
+                                .build_id = profile_string(p, build_id)};
     profile_add_mapping(p, &m);
     uint64_t address = start + 0x10;
     profile_add_sample(p, stack_of(p, &address, 1), &value);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "report/read.h"
 
@@ -488,6 +489,84 @@ TEST(read_proto, what_refers_to_nothing_is_refused) {
     }
 }
 
+/* ---- heaptrack */
+
+#define HEAPTRACK                                                                                  \
+    "v 10400 3\nX ./app\n"                                                                         \
+    "s 4 main\ns 3 f.c\ns 6 f(int)\ns 8 /bin/app\n"                                                \
+    "i 401000 4 1 2 10\ni 401020 4 3 2 20 1 2 11\ni 7f00 4\n"                                      \
+    "t 1 0\nt 2 1\nt 3 1\n"                                                                        \
+    "a 10 2\na 100 3\n"                                                                            \
+    "+ 0\n+ 0\nc 5\n+ 1\n- 0\n- 1\n+ 0\nR 12\n"                                                    \
+    "\n# strings: 4\n# ips: 3\n"
+
+TEST(read_heaptrack, allocations_in_use_and_at_the_peak_are_counted) {
+    struct profile *p = good(HEAPTRACK);
+    assert_total(p, "alloc_objects", 4);
+    assert_total(p, "alloc_space", 3 * 16 + 256);
+    assert_total(p, "inuse_objects", 2);
+    assert_total(p, "inuse_space", 32);
+    assert_total(p, "peak_objects", 3); /* after + 1: two of 16 and one of 256 */
+    assert_total(p, "peak_space", 32 + 256);
+    assert_string_equal(leaf_name(p, 0), "f(int)"); /* inlined into main, called by main */
+    const struct profile_stack *s = &p->stacks[p->samples[0].stack];
+    assert_int_equal(s->n, 2);
+    assert_int_equal(p->locations[p->frames[s->first]].address, 0x401020);
+    assert_int_equal(p->locations[p->frames[s->first]].n_lines, 2);
+    const struct profile_line *l = &p->lines[p->locations[p->frames[s->first]].first_line];
+    assert_int_equal(l[0].line, 0x20);
+    assert_int_equal(l[1].line, 0x11);
+    assert_int_equal(p->n_notes, 0);
+    profile_free(p);
+}
+
+TEST(read_heaptrack, a_raw_one_has_pointers_and_modules) {
+    struct profile *p = good("v 10400 3\nx 8 /bin/app\nX ./app\nm 1 -\n"
+                             "m 1 x 5000 0 800 1000 500\nm 9 my lib.so 90000 0 1000\n"
+                             "t 6010 0\nt 90020 1\n"
+                             "+ 10 1 5500\n+ 20 2 6600\n- 5500\n- 7777\n+ 30 1 6600\n");
+    assert_total(p, "alloc_space", 0x60);
+    assert_total(p, "inuse_space", 0x30); /* 6600 again: the free of the first one was missed */
+    assert_total(p, "peak_space", 0x30);
+    const struct profile_stack *s = &p->stacks[p->samples[1].stack];
+    const struct profile_location *leaf = &p->locations[p->frames[s->first]];
+    assert_string_equal(profile_text(p, p->mappings[leaf->mapping].file), "my lib.so");
+    const struct profile_location *root = &p->locations[p->frames[s->first + 1]];
+    assert_string_equal(profile_text(p, p->mappings[root->mapping].file), "/bin/app");
+    assert_int_equal(p->mappings[root->mapping].offset, 0x1000);
+    profile_free(p);
+}
+
+TEST(read_heaptrack, many_pointers_are_found_again) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    fprintf(out, "v 10400 3\nx 1 a\nt 10 0\n");
+    for (unsigned i = 1; i <= 5000; i++) fprintf(out, "+ 8 1 %x\n", i * 16);
+    for (unsigned i = 1; i <= 5000; i += 2) fprintf(out, "- %x\n", i * 16);
+    for (unsigned i = 1; i <= 5000; i += 2) fprintf(out, "- %x\n", i * 16); /* known to be free */
+    fclose(out);
+    struct profile *p = good_n(text, n);
+    assert_total(p, "inuse_objects", 2500);
+    assert_total(p, "peak_objects", 5000);
+    profile_free(p);
+    free(text);
+}
+
+TEST(read_heaptrack, packed_by_zstd_it_is_the_same_and_a_cut_is_noticed) {
+    char packed[4096];
+    size_t n = ZSTD_compress(packed, sizeof packed, HEAPTRACK, strlen(HEAPTRACK), 3);
+    assert_false(ZSTD_isError(n));
+    struct profile *p = good_n(packed, n);
+    assert_total(p, "inuse_space", 32);
+    profile_free(p);
+    for (size_t at = 5; at < n; at += 7) {
+        struct report_error e = {""};
+        assert_true(read_n(packed, at, &p, &e) != 0);
+        assert_non_null(strstr(e.line, "is a zstd file that is cut"));
+    }
+}
+
 /* ---- files that are none */
 
 TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
@@ -533,6 +612,12 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
          "line 11: expected 'frame;frame count'"},
         {"app 1 2.3: cycles:\n\t 55d0 f (/x)\n\n\t 55d0 f (/x)\n",
          "line 4: expected 'command pid time: event:'"},
+        {"v 10400 7\n", "is heaptrack's file of version 7, only 3 is known"},
+        {"v 10400 3\ns 4 mai\n", "line 2: does not belong into heaptrack's file: 's 4 mai'"},
+        {"v 10400 3\nt 1 0\n", "line 2: does not belong"},
+        {"v 10400 3\n+ 0\n", "line 2: does not belong"},
+        {"v 10400 3\ns 1 a\n+ ", "line 3: is cut: the last line has no end"},
+        {"\x28\xb5\x2f\xfd garbage", "is a zstd file that is damaged"},
         {"\n\4\10\1\20\2\62", "cut or damaged at byte 6"},
         {"\n\4\10\1\20\2", "it has no strings"},
         {"\n\4\10\7\20\2"
@@ -565,16 +650,18 @@ static void survive(const void *bytes, size_t n) {
 }
 
 TEST(read, files_cut_anywhere_and_with_any_byte_turned_over_are_survived) {
-    static char files[8][1024];
-    size_t sizes[8], n_files = 0;
+    static char files[10][1024];
+    size_t sizes[10], n_files = 0;
     const char *texts[] = {
         jemalloc_file,
         "heap profile: 3: 300 [5: 500] @ heap_v2/100\n1: 100 [2: 200] @ 0x400010 0x20\n" MAPS,
         "--- contention\ncycles/second=10\n500 2 @ 0x400010\n" MAPS,
         "--- symbol\nbinary=/x\n0x10 f--g\n---\n--- heap\nheap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x10\n",
         "main;f;g 3\nmain 4\n",
-        "app 1 [001] 2.3: 25 cycles:u: \n\t 55d0 f+0x14 (/x)\n\n"};
-    for (unsigned i = 0; i < 6; i++) {
+        "app 1 [001] 2.3: 25 cycles:u: \n\t 55d0 f+0x14 (/x)\n\n",
+        HEAPTRACK,
+        "v 10400 3\nx 4 /app\nm 1 x 5000 0 800\nt 5010 0\n+ 10 1 5500\n- 5500\n"};
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
         sizes[n_files] = strlen(texts[i]);
         memcpy(files[n_files++], texts[i], strlen(texts[i]));
     }

@@ -1,0 +1,106 @@
+/* remote.c - profiles that a running process serves: fetched, named by the server, and kept where the old tools kept
+ * them.
+ *
+ *   ~/pprof/app.1700000000.localhost:9002.pprof.heap
+ *
+ * Climate: cli.
+ */
+#include "report/remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "cli/command.h"
+#include "report/read.h"
+
+#define DEFAULT_SECONDS 30
+
+bool load_is_remote(const char *name) {
+    struct stat st;
+    return strcmp(name, "-") != 0 && stat(name, &st) != 0 && remote_is_url(name);
+}
+
+/* The name under which the profile is kept, malloc'ed. */
+static char *kept_name(const struct settings *s, const struct remote *r) {
+    const char *program = s->program ? s->program : s->remote_program;
+    const char *slash = strrchr(program, '/');
+    char *path = NULL, *begin;
+    program = slash ? slash + 1 : program;
+    if (asprintf(&path, "%s/%s.%lld.%s", s->save_folder, *program ? program : "unknown",
+                 (long long)time(NULL), r->host) < 0)
+        report_no_memory();
+    if (r->n_seconds == 0) { /* the page, with points for slashes */
+        char *longer = NULL;
+        if (asprintf(&longer, "%s%s", path, r->service) < 0) report_no_memory();
+        for (begin = longer + strlen(path); *begin; begin++)
+            if (*begin == '/') *begin = '.';
+        free(path);
+        path = longer;
+    }
+    return path;
+}
+
+static void tell_begin(const struct remote *r, const char *file) {
+    if (r->n_seconds > 0)
+        (void)fprintf(stderr,
+                      "Gathering CPU profile from %s for %u seconds to\n  %s\nBe patient...\n",
+                      r->url, r->n_seconds, file);
+    else
+        (void)fprintf(stderr, "Fetching %s profile from %s to\n  %s\n", r->service, r->url, file);
+}
+
+static void keep(struct settings *s, char *file, const struct buffer *b) {
+    FILE *out = NULL;
+    if (mkdir(s->save_folder, 0777) == 0 || errno == EEXIST) out = fopen(file, "we");
+    bool is_good = out != NULL && (b->n == 0 || fwrite(b->bytes, b->n, 1, out) == 1);
+    int why = errno;
+    if (out != NULL && fclose(out) != 0) is_good = false;
+    if (is_good) {
+        (void)fprintf(stderr, "Wrote profile to %s\n", file);
+        free(s->saved);
+        s->saved = file;
+        return;
+    }
+    say_warning("cannot keep the profile as '%s': %s", file, strerror(why));
+    free(file);
+}
+
+/* What is known of the program, for titles and the name of the kept file. */
+static void ask_program(struct settings *s, const struct remote *r) {
+    char program[1024];
+    if (s->remote_program) return;
+    remote_program(r, program, sizeof program);
+    s->remote_program = report_copy(program, strlen(program));
+}
+
+struct profile *load_remote(struct settings *s, const char *url, struct report_error *e) {
+    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
+    struct remote r;
+    struct buffer b = {0};
+    struct profile *p = NULL;
+    char *file = NULL;
+    if (remote_parse(url, s->n_seconds ? s->n_seconds : DEFAULT_SECONDS, &r, e) != 0) return NULL;
+    if (s->program == NULL || s->save_folder) ask_program(s, &r);
+    if (s->save_folder) {
+        file = kept_name(s, &r);
+        tell_begin(&r, file);
+    } else if (r.n_seconds > 0) {
+        (void)fprintf(stderr, "%s: '%s' takes %u seconds\n", said_by, r.url, r.n_seconds);
+    }
+    if (remote_fetch(&r, &b, e) == 0) {
+        if (file) keep(s, file, &b);
+        file = NULL;
+        (void)report_read_bytes(r.url, b.bytes, b.n, &o, &p, e);
+    }
+    free(file);
+    free(b.bytes);
+    if (p != NULL && s->program == NULL && !s->no_symbols) {
+        struct report_error why;
+        if (remote_symbolize(&r, s->symbol_query ? s->symbol_query : "", p, &why) != 0)
+            profile_note(p, "no names from the server: %s", why.line);
+    }
+    return p;
+}

@@ -1,0 +1,55 @@
+/* call_tree.c - see call_tree.h. Climate: cli. */
+#include "report/call_tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint64_t call_key(uint32_t parent, uint32_t node) {
+    return hash_mix(hash_mix(7, parent), node);
+}
+
+static uint64_t call_hash(const void *owner, uint32_t i) {
+    const struct call_tree *t = owner;
+    return call_key(t->all[i].parent, t->all[i].node);
+}
+
+static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node) {
+    uint32_t *slot = index_first(&t->index, call_key(parent, node));
+    for (; *slot != INDEX_FREE; slot = index_next(&t->index, slot))
+        if (t->all[*slot].parent == parent && t->all[*slot].node == node) return *slot;
+    uint32_t id = *slot = t->n;
+    *REPORT_PUSH(t->all, t->n, t->cap) = (struct call){.node = node,
+                                                       .parent = parent,
+                                                       .next_sibling = t->all[parent].first_child,
+                                                       .first_child = PROFILE_NONE,
+                                                       .depth = t->all[parent].depth + 1};
+    t->all[parent].first_child = id;
+    index_added(&t->index, call_hash, t);
+    return id;
+}
+
+void call_tree_new(struct call_tree *t, const struct view *v, uint32_t max_depth) {
+    *t = (struct call_tree){0};
+    index_init(&t->index);
+    *REPORT_PUSH(t->all, t->n, t->cap) = (struct call){.node = PROFILE_NONE,
+                                                       .parent = PROFILE_NONE,
+                                                       .first_child = PROFILE_NONE,
+                                                       .next_sibling = PROFILE_NONE};
+    for (uint32_t i = 0; i < v->n_stacks; i++) {
+        const struct view_stack *s = &v->stacks[i];
+        uint32_t call = 0;
+        if (s->value == 0) continue;
+        for (uint32_t k = s->n;; k--) {
+            t->all[call].value += s->value;
+            t->all[call].weight += fabs(s->value);
+            if (k == 0 || t->all[call].depth >= max_depth) break;
+            call = call_below(t, call, v->frames[s->first + k - 1]);
+        }
+        t->all[call].self += s->value;
+    }
+}
+
+void call_tree_free(struct call_tree *t) {
+    free(t->all);
+    index_free(&t->index);
+}

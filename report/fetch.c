@@ -1,0 +1,79 @@
+/* fetch.c - see fetch.h. Climate: cli. */
+#include "report/fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CONNECT_SECONDS 10
+#define MAX_REDIRECTS 5
+#define MAX_BYTES ((size_t)1 << 32) /* a server that sends more does not send a profile */
+
+static size_t keep(char *bytes, size_t size, size_t n, void *context) {
+    struct buffer *b = context;
+    n *= size;
+    if (b->n + n > MAX_BYTES) return 0;
+    buffer_room(b, n);
+    memcpy(b->bytes + b->n, bytes, n);
+    b->n += n;
+    return n;
+}
+
+static int answered(const struct fetch *f, long status, const struct buffer *answer, size_t begin,
+                    struct report_error *e) {
+    if (status < 400) return 0;
+    const char *text = answer->bytes + begin;
+    size_t n = answer->n - begin, line = 0;
+    while (line < n && line < 100 && text[line] != '\n') line++;
+    bool is_page = n > 0 && *text == '<';
+    return report_fail(e, status == 404 ? ENOENT : EPROTO, "'%s': the server answers %ld%s%.*s",
+                       f->url, status, line && !is_page ? ": " : "", is_page ? 0 : (int)line,
+                       n ? text : "");
+}
+
+static int failed(const struct fetch *f, CURLcode code, const char *why, struct report_error *e) {
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        return report_fail(e, ETIMEDOUT, "'%s': no answer within the time: %s", f->url, why);
+    if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
+        return report_fail(e, ECONNREFUSED, "'%s': no server there: %s", f->url, why);
+    return report_fail(e, EIO, "'%s': cannot fetch: %s", f->url, why);
+}
+
+static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *why) {
+    bool is_good = curl_easy_setopt(c, CURLOPT_URL, f->url) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)f->n_seconds) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_USERAGENT, "vitrine") == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK;
+    is_good &= curl_easy_setopt(c, CURLOPT_WRITEDATA, out) == CURLE_OK;
+    if (f->post) {
+        is_good &= curl_easy_setopt(c, CURLOPT_POSTFIELDS, f->post) == CURLE_OK;
+        is_good &= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(f->post)) ==
+                   CURLE_OK;
+    }
+    return is_good;
+}
+
+int fetch(const struct fetch *f, struct buffer *out, struct report_error *e) {
+    static bool is_ready;
+    char why[CURL_ERROR_SIZE] = "";
+    size_t begin = out->n;
+    long status = 0;
+    if (!is_ready && curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+        return report_fail(e, ENOMEM, "'%s': libcurl does not start", f->url);
+    is_ready = true;
+    CURL *c = curl_easy_init();
+    if (c == NULL) return report_fail(e, ENOMEM, "'%s': no memory to fetch it", f->url);
+    CURLcode code = ask_for(c, f, out, why) ? curl_easy_perform(c) : CURLE_FAILED_INIT;
+    (void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_cleanup(c);
+    if (code != CURLE_OK) return failed(f, code, *why ? why : curl_easy_strerror(code), e);
+    return answered(f, status, out, begin, e);
+}

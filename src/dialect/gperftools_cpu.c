@@ -1,0 +1,158 @@
+/* gperftools_cpu.c - the CPU profiler by gperftools' names: its functions (gperftools/profiler.h) and its variables.
+ *
+ *   CPUPROFILE=FILE                  cpu_profile=FILE, in gperftools' format and with its closing line
+ *   CPUPROFILESIGNAL=N               cpu_switch=N
+ *   CPUPROFILE_FREQUENCY=N           cpu_frequency=N; more than 4000 is 4000, what is no number is 100
+ *   CPUPROFILE_REALTIME              cpu_clock=real; with one of the next two, wall
+ *   CPUPROFILE_PER_THREAD_TIMERS     cpu_clock=thread, which it is by default
+ *   CPUPROFILE_TIMER_SIGNAL=N        the same, and cpu_signal=N
+ *   CPUPROFILE_USE_PID               FILE_PID from the first process on
+ *
+ * An option that was set by our own name counts more. Translation, no logic. Climate: host.
+ */
+#include <stdatomic.h>
+
+#include "conf/options.h"
+#include "dialect/profiler.h"
+#include "heap/upcalls.h"
+#include "life/cpu.h"
+#include "os/os.h"
+#include "probe/cpu.h"
+#include "stack/stack.h"
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+#define MAX_SIGNAL 64
+
+/* ---- variables ---- */
+
+/* Digits alone; or 0, which none of these variables may be. */
+static uint64_t number_of(const char *text) {
+    uint64_t n = 0;
+    for (; *text >= '0' && *text <= '9' && n < 1000000; text++)
+        n = n * 10 + (uint64_t)(*text - '0');
+    return *text == '\0' ? n : 0;
+}
+
+static void set_number(const char *variable, uint64_t *option, uint64_t max, uint64_t otherwise) {
+    const char *text = vt__os_getenv(variable);
+    if (text == NULL) return;
+    uint64_t n = number_of(text);
+    *option = n == 0 ? otherwise : vt_min(n, max);
+}
+
+static void set_clock(void) {
+    bool is_real = vt__os_getenv("CPUPROFILE_REALTIME") != NULL;
+    bool is_per_thread = vt__os_getenv("CPUPROFILE_PER_THREAD_TIMERS") != NULL ||
+                         vt__os_getenv("CPUPROFILE_TIMER_SIGNAL") != NULL;
+    if (vt_opt_text(cpu_clock) != NULL || !is_real) return;
+    vt_opt(cpu_clock) = (uintptr_t)(is_per_thread ? "wall" : "real");
+}
+
+/* As gperftools reads a switch: t, y, 1 or nothing at all. */
+static bool is_on(const char *variable) {
+    const char *v = vt__os_getenv(variable);
+    return v != NULL &&
+           (*v == '\0' || *v == 't' || *v == 'T' || *v == 'y' || *v == 'Y' || *v == '1');
+}
+
+static void read_variables(const char *file) {
+    const char *number = vt__os_getenv("CPUPROFILESIGNAL");
+    vt_opt(cpu_profile) = (uintptr_t)file;
+    if (vt_opt(cpu_frequency) == vt__option_rows[VT_OPT_cpu_frequency].dflt)
+        set_number("CPUPROFILE_FREQUENCY", &vt_opt(cpu_frequency), VT_CPU_MAX_FREQUENCY, 100);
+    if (vt_opt(cpu_signal) == 0)
+        set_number("CPUPROFILE_TIMER_SIGNAL", &vt_opt(cpu_signal), MAX_SIGNAL, 0);
+    if (vt_opt(cpu_switch) == 0) set_number("CPUPROFILESIGNAL", &vt_opt(cpu_switch), MAX_SIGNAL, 0);
+    if (number != NULL && vt_opt(cpu_switch) == 0)
+        vt__warn("no signal has the number", number, " of CPUPROFILESIGNAL");
+    set_clock();
+}
+
+__attribute__((constructor)) static void begin_if_asked(void) {
+    const char *file = vt__os_getenv("CPUPROFILE");
+    if (file != NULL && *file == '\0') file = NULL;
+    if (file == NULL && vt__os_getenv("VITRINE") == NULL &&
+        vt__os_getenv("VITRINE_CPU_PROFILE") == NULL)
+        return; /* most programs do not ask, and their library starts with their first malloc */
+    if (vt__profiler_elsewhere() != NULL || vt__life_start() != 0) return;
+    bool is_gperftools = file != NULL && vt_opt_text(cpu_profile) == NULL;
+    if (is_gperftools) read_variables(file);
+    vt__life_cpu_begin(is_gperftools, is_gperftools && is_on("CPUPROFILE_USE_PID"));
+}
+
+/* ---- functions ---- */
+
+VT_EXPORT int ProfilerStartWithOptions(const char *fname, const struct ProfilerOptions *options) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    struct vt_cpu_wish wish = {.path = fname, .is_gperftools = true};
+    if (f != NULL) return f->start(fname, options);
+    if (fname == NULL || vt__life_start() != 0) return 0;
+    if (options != NULL) {
+        wish.filter = options->filter_in_thread;
+        wish.filter_arg = options->filter_in_thread_arg;
+    }
+    return vt__life_cpu_start(&wish) == 0;
+}
+
+VT_EXPORT int ProfilerStart(const char *fname) { return ProfilerStartWithOptions(fname, NULL); }
+
+VT_EXPORT void ProfilerStop(void) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    if (f != NULL)
+        f->stop();
+    else
+        (void)vt__life_cpu_stop();
+}
+
+VT_EXPORT void ProfilerFlush(void) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    if (f != NULL)
+        f->flush();
+    else
+        (void)vt__life_cpu_dump(NULL);
+}
+
+VT_EXPORT void ProfilerEnable(void) {}
+
+VT_EXPORT void ProfilerDisable(void) {}
+
+VT_EXPORT int ProfilingIsEnabledForAllThreads(void) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    return f != NULL ? f->is_enabled() : vt__cpu_is_on();
+}
+
+VT_EXPORT void ProfilerRegisterThread(void) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    if (f != NULL)
+        f->register_thread();
+    else if (vt__cpu_is_on())
+        vt__cpu_task_begins(0);
+}
+
+VT_EXPORT void ProfilerGetCurrentState(struct ProfilerState *state) {
+    const struct vt_profiler_functions *f = vt__profiler_elsewhere();
+    struct vt_cpu_state_now now;
+    if (f != NULL) {
+        f->state(state);
+        return;
+    }
+    vt__life_cpu_state(&now);
+    *state = (struct ProfilerState){.enabled = now.is_on,
+                                    .start_time = (time_t)(now.since_ns / NSEC_PER_SEC),
+                                    .samples_gathered = (int)now.n_periods};
+    _Static_assert(sizeof(state->profile_name) == sizeof(now.path), "as long as ours");
+    __builtin_memcpy(state->profile_name, now.path, sizeof(now.path));
+}
+
+VT_EXPORT int ProfilerGetStackTrace(void **result, int max_depth, int skip_count,
+                                    const void *ucontext) {
+    struct vt_frames frames;
+    int n = 0;
+    if (ucontext != NULL)
+        vt__stack_of_context(ucontext, &frames);
+    else
+        vt__stack_here(&frames);
+    for (unsigned i = (unsigned)vt_max((size_t)skip_count, 0); i < frames.n && n < max_depth; i++)
+        result[n++] = (void *)frames.pc[i];
+    return n;
+}

@@ -1,0 +1,24 @@
+/* pthread.c - pthread_create: libc's; while the CPU profiler is on, the new thread makes itself known to it first. Shared
+ * libraries only: in a static program the profiler finds threads when they run.
+ * Climate: host. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "life/cpu.h"
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, vt_thread_main *, void *);
+
+VT_EXPORT int pthread_create(pthread_t *restrict id, const pthread_attr_t *restrict attributes,
+                             vt_thread_main *start, void *restrict arg) {
+    static create_function *_Atomic real;
+    create_function *create = real;
+    if (create == NULL) real = create = (create_function *)dlsym(RTLD_NEXT, "pthread_create");
+    if (create == NULL) return EAGAIN; /* before glibc 2.34: a program without libpthread */
+    struct vt_birth *b = vt__life_birth(start, arg);
+    if (b == NULL) return create(id, attributes, start, arg);
+    int err = create(id, attributes, vt__life_born, b);
+    if (err != 0) vt__life_stillborn(b);
+    return err;
+}

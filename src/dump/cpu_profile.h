@@ -1,0 +1,58 @@
+/* cpu_profile.h - CPU profiles: what the profiler hands over, and the files that are written from it.
+ *
+ * Climate: host, no malloc; also at exit and in a forked child. As with heap profiles (profile.h) nothing is stopped.
+ */
+#ifndef VT_DUMP_CPU_PROFILE_H
+#define VT_DUMP_CPU_PROFILE_H
+
+#include "dump/impl.h"
+#include "vitrine.h"
+
+VT_HIDDEN_BEGIN
+
+/* One stack of one thread, with its labels. The same stack may come in several rows; readers add them up. */
+struct vt_cpu_stack {
+    const uintptr_t *pc; /* the interrupted address, then return addresses */
+    unsigned n_pcs;      /* 0: the stack is not known; written as the one address 0 */
+    uint32_t thread;     /* kernel thread id */
+    const char *thread_name;
+    unsigned n_labels;
+    const char *const *label_keys, *const *label_values;
+    uint64_t n;             /* periods */
+    uint64_t on_ns, off_ns; /* using the CPU; waiting */
+};
+
+struct vt_cpu_source {
+    uint64_t period_ns;
+    uint64_t time_ns, duration_ns; /* wall clock of the start; since then */
+    bool is_wall;                  /* time passed is counted, not CPU time used */
+    void *state;
+    void (*rewind)(void *state);
+    bool (*next)(void *state, struct vt_cpu_stack *row); /* as vt_heap_source.next */
+};
+
+#define VT_CPU_ROW_LABELS 16
+struct vt_cpu_rows {
+    uint32_t cursor;
+    const char *keys[VT_CPU_ROW_LABELS], *values[VT_CPU_ROW_LABELS];
+};
+/* The profiler's own: over `rows`, which must outlive it. */
+struct vt_cpu_source vt__cpu_source(struct vt_cpu_rows *rows);
+
+bool vt__cpu_stack_next(const struct vt_cpu_source *src,
+                        struct vt_cpu_stack *row);           /* clears it first */
+uint64_t vt__cpu_n_periods(const struct vt_cpu_source *src); /* of all rows */
+uint64_t vt__cpu_gperftools_bytes(
+    const struct vt_cpu_source *src); /* of the file, without its maps */
+
+int vt__cpu_proto(struct vt_out *o, const struct vt_cpu_source *src);
+int vt__cpu_gperftools(struct vt_out *o, const struct vt_cpu_source *src);
+
+/* As vt__heap_write_fd and vt__heap_write_file, see profile.h. */
+int vt__cpu_write_fd(int fd, enum vt_cpu_format format, const struct vt_cpu_source *src);
+int vt__cpu_write_file(const char *path, enum vt_cpu_format format,
+                       const struct vt_cpu_source *src);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,79 @@
+/* cpu.c - the CPU profiler on and off. See cpu.h.
+ *
+ * The handler is installed by the first start and stays: a signal that was held back while the profiler stopped must not end
+ * the program.
+ *
+ * Climate: host.   Owns: the state.   Locks: none of its own; life/cpu.c lets one caller in at a time.
+ */
+#include <errno.h>
+
+#include "probe/cpu_impl.h"
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+
+struct vt_cpu_state vt__cpu;
+
+static _Atomic uint64_t since_ns;
+
+bool vt__cpu_is_on(void) { return atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire); }
+
+/* On the alternate stack, where a thread has one: some programs' own stacks are tiny. */
+static int install(int signal) {
+    struct sigaction now = {.sa_sigaction = vt__cpu_on_signal,
+                            .sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK};
+    struct sigaction before;
+    sigfillset(&now.sa_mask);
+    if (sigaction(signal, NULL, &before) != 0) return -EINVAL;
+    if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction == vt__cpu_on_signal) return 0;
+    vt__cpu_pass_on_to(signal, &before);
+    return sigaction(signal, &now, NULL) == 0 ? 0 : -EINVAL;
+}
+
+static void forget(void) {
+    vt__cpu_forget_counts();
+    atomic_store_explicit(&vt__cpu.n_signals, 0, memory_order_relaxed);
+    atomic_store_explicit(&vt__cpu.n_lost, 0, memory_order_relaxed);
+    atomic_store_explicit(&since_ns, vt__os_wall_ns(), memory_order_relaxed);
+}
+
+int vt__cpu_start(const struct vt_cpu_plan *plan) {
+    if (vt__cpu_is_on()) return -EBUSY;
+    if (plan->frequency == 0 || plan->frequency > VT_CPU_MAX_FREQUENCY ||
+        plan->clock >= VT_CPU_N_CLOCKS)
+        return -EINVAL;
+    vt__cpu.plan = *plan;
+    vt__cpu.period_ns = NSEC_PER_SEC / plan->frequency;
+    vt__cpu.signal = plan->signal != 0            ? plan->signal
+                     : plan->clock == VT_CPU_REAL ? SIGALRM
+                                                  : SIGPROF;
+    int err = install(vt__cpu.signal);
+    if (err != 0) return err;
+    forget();
+    /* release: all of the above before the first sample; before the threads are looked for, so that those born meanwhile
+     * make themselves known */
+    atomic_store_explicit(&vt__cpu.is_on, true, memory_order_release);
+    err = vt__cpu_tasks_begin();
+    if (err != 0) vt__cpu_stop();
+    return err;
+}
+
+void vt__cpu_stop(void) {
+    if (!atomic_exchange_explicit(&vt__cpu.is_on, false, memory_order_relaxed)) return;
+    vt__cpu_tasks_end();
+}
+
+void vt__cpu_totals(struct vt_cpu_totals *out) {
+    *out = (struct vt_cpu_totals){
+        .period_ns = vt__cpu.period_ns,
+        .n_signals = atomic_load_explicit(&vt__cpu.n_signals, memory_order_relaxed),
+        .n_lost = atomic_load_explicit(&vt__cpu.n_lost, memory_order_relaxed),
+        .since_ns = atomic_load_explicit(&since_ns, memory_order_relaxed),
+        .clock = vt__cpu.plan.clock};
+}
+
+void vt__cpu_fork_prepare(void) { vt__cpu_tasks_fork_prepare(); }
+
+void vt__cpu_fork_done(bool is_child) {
+    if (is_child) forget();
+    vt__cpu_tasks_fork_done(is_child);
+}

@@ -1,0 +1,75 @@
+/* cpu.h - the CPU profiler: where the program's time goes, by stack and thread.
+ *
+ * A clock sends a signal to a thread for each period of time it used; the handler takes the stack of what was interrupted and
+ * adds to a count. Nothing is sent to threads that use none, but by the clocks of wall time.
+ *
+ *   cpu_tick.c     the handler                                signal
+ *   cpu_counts.c   the counts, by stack, thread and labels    signal
+ *   cpu_tasks.c    the threads and their timers               signal; host where it waits for the lock
+ *   cpu.c          on and off, fork                           host
+ */
+#ifndef VT_PROBE_CPU_H
+#define VT_PROBE_CPU_H
+
+#include "base/base.h"
+
+VT_HIDDEN_BEGIN
+
+enum vt_cpu_clock {
+    VT_CPU_THREAD,  /* a timer per thread, on its CPU time; as fine as the system's ticks */
+    VT_CPU_PERF,    /* the same by perf_event, finer, where the system allows it */
+    VT_CPU_PROCESS, /* ITIMER_PROF: one for all threads */
+    VT_CPU_REAL,    /* ITIMER_REAL: the time of day, to any thread */
+    VT_CPU_WALL,    /* a timer per thread, on the time of day: also while it waits */
+    VT_CPU_N_CLOCKS
+};
+
+#define VT_CPU_MAX_FREQUENCY 4000
+
+struct vt_cpu_plan {
+    enum vt_cpu_clock clock;
+    unsigned frequency;    /* per second, 1..VT_CPU_MAX_FREQUENCY */
+    int signal;            /* 0: SIGPROF; SIGALRM for VT_CPU_REAL */
+    int (*filter)(void *); /* NULL, or called in the handler: 0 drops the sample */
+    void *filter_arg;
+};
+
+/* Counts from now on; counts of before are forgotten. 0 or -errno: -EBUSY if it is on. One caller at a time (life/cpu.c). */
+int vt__cpu_start(const struct vt_cpu_plan *plan);
+void vt__cpu_stop(void); /* the counts stay until the next start */
+bool vt__cpu_is_on(void);
+
+/* Threads that came or went without our noticing. */
+void vt__cpu_rescan(void);
+/* The calling thread: when it begins, while the profiler is on, and when it ends. Any number of times. `start` is its first
+ * function, 0: not known. */
+void vt__cpu_task_begins(uintptr_t start);
+void vt__cpu_task_ends(void);
+
+void vt__cpu_fork_prepare(void);
+void vt__cpu_fork_done(bool is_child); /* the child goes on with counts and timers of its own */
+
+/* Copies of what was counted since the start: *cursor begins at 0. False at the end. Nobody is stopped. */
+struct vt_cpu_row {
+    uint32_t
+        stack; /* depot id; 0: lost. The first frame is where it was interrupted, the others are return addresses */
+    uint32_t label;
+    int tid; /* 0: threads that there was no room for */
+    const char *thread_name;
+    uint64_t n;             /* periods */
+    uint64_t on_ns, off_ns; /* using the CPU; waiting (VT_CPU_WALL only) */
+};
+bool vt__cpu_next(uint32_t *cursor, struct vt_cpu_row *out);
+
+struct vt_cpu_totals {
+    uint64_t period_ns;
+    uint64_t n_signals; /* handled since the start */
+    uint64_t n_lost;    /* of these without a row: the tables are full, or a thread is not known */
+    uint64_t since_ns;  /* wall clock of the start */
+    enum vt_cpu_clock clock;
+};
+void vt__cpu_totals(struct vt_cpu_totals *out);
+
+VT_HIDDEN_END
+
+#endif

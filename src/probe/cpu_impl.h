@@ -1,0 +1,69 @@
+/* cpu_impl.h - what the files of the CPU profiler share. Climate: signal. */
+#ifndef VT_PROBE_CPU_IMPL_H
+#define VT_PROBE_CPU_IMPL_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "os/os.h"
+#include "probe/cpu.h"
+#include "probe/upcalls.h"
+#include "stack/stack.h"
+
+VT_HIDDEN_BEGIN
+
+/* A thread that was seen. */
+struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
+    /* under the lock; readers find a name that is whole or being written */
+    char name[VT_TASK_NAME_BYTES];
+    int timer, fd;      /* -1: none */
+    int last_tid;       /* of the thread, also when it has ended */
+    uint32_t next_free; /* number; while it is free */
+    uintptr_t start;    /* the thread's first function, if we saw it begin */
+    /* its thread's handler writes */
+    _Atomic bool has_samples;
+    _Atomic uint32_t last_stack, last_label; /* of the last sample */
+    uint64_t cpu_ns;                         /* its CPU time up to which it was counted */
+    struct vt_frames frames;                 /* here, because the stack of a handler may be small */
+};
+
+struct vt_cpu_state {
+    /* written by vt__cpu_start before is_on, read by handlers */
+    struct vt_cpu_plan plan;
+    uint64_t period_ns;
+    int signal;
+    /* any thread */
+    _Atomic bool is_on;
+    _Atomic uint64_t n_signals, n_lost;
+};
+extern struct vt_cpu_state vt__cpu;
+
+/* cpu_counts.c */
+bool vt__cpu_count(uint32_t stack, uint32_t task, uint32_t label, uint64_t n, uint64_t on_ns,
+                   uint64_t off_ns); /* false: no room */
+void vt__cpu_forget_counts(void);    /* from now on */
+
+/* Is CPU time of single threads what the clock counts? */
+VT_INLINE bool vt__cpu_is_by_thread(void) {
+    return vt__cpu.plan.clock == VT_CPU_THREAD || vt__cpu.plan.clock == VT_CPU_PERF;
+}
+
+/* cpu_tasks.c. Numbers begin with 1; 0 is no task. */
+struct vt_cpu_task *vt__cpu_task(uint32_t number);
+uint32_t vt__cpu_task_at(const void *task); /* the number of this address; 0: it is none */
+uint32_t vt__cpu_task_of(int tid);          /* 0: not known */
+uint32_t vt__cpu_task_try(int tid); /* the same for the calling thread, made known if possible */
+int vt__cpu_tasks_begin(void);      /* timers for all there are; 0, or -errno if our own got none */
+void vt__cpu_tasks_end(void);
+void vt__cpu_tasks_fork_prepare(void);
+void vt__cpu_tasks_fork_done(bool is_child);
+#define VT_CPU_SCOUT ((void *)1) /* what the process's own timer sends: it finds threads */
+
+/* cpu_tick.c */
+void vt__cpu_on_signal(int number, siginfo_t *info, void *context);
+/* What is to be done with signals that are not ours. */
+void vt__cpu_pass_on_to(int number, const struct sigaction *before);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,323 @@
+/* cpu_tasks.c - the threads that are profiled, each with its timer.
+ *
+ * Threads are found in four ways: all there are when the profiler starts (/proc/self/task), new ones by themselves
+ * (src/dialect/pthread.c), any that runs when the scout ticks, and again whenever a profile is written. The scout is a timer on
+ * the CPU time of the whole process. Its signal goes to a thread that is running (Linux 6.4 and newer; before, mostly to the
+ * first): if that one is not known yet, it is now.
+ *
+ * A thread that ends without a sample leaves nothing. One that has samples keeps its number, so that they keep its name; past
+ * MANY such, new threads take these numbers too, and the samples of both stand under the later one's name.
+ *
+ * Climate: signal, but where it says host.   Owns: the tasks.   Locks: tasks; handlers only try.
+ */
+#include <errno.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "base/lock.h"
+#include "probe/cpu_impl.h"
+
+#define MAX_TASKS (1u << 16)
+#define MANY (1u << 13)
+#define N_HINTS (1u << 12)
+#define TASK_BYTES sizeof(struct vt_cpu_task)
+#define SCOUT_PERIOD_NS UINT64_C(200000000)
+
+static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_TASKS);
+static struct {
+    /* under the lock */
+    uint32_t free; /* number of the first free task that was used before; 0: none */
+    uint32_t rover;
+    int scout; /* a timer, or -1 */
+    /* set under the lock, read by any thread */
+    _Atomic uint32_t n;             /* numbers so far */
+    _Atomic uint16_t hint[N_HINTS]; /* by thread id: its number, perhaps */
+    struct vt_region tasks;
+    struct vt_region tids; /* by number; 0: no thread has it */
+} all = {.scout = -1,
+         .tasks = VT_REGION((size_t)MAX_TASKS * TASK_BYTES, KiB(64)),
+         .tids = VT_REGION((size_t)MAX_TASKS * sizeof(int), KiB(64))};
+
+struct vt_cpu_task *vt__cpu_task(uint32_t number) {
+    return (struct vt_cpu_task *)(void *)(vt__region_base(&all.tasks) + number * TASK_BYTES);
+}
+
+static _Atomic int *tid_of(uint32_t number) {
+    return (_Atomic int *)(void *)vt__region_base(&all.tids) + number;
+}
+
+static uint32_t n_tasks(void) { return atomic_load_explicit(&all.n, memory_order_acquire); }
+
+uint32_t vt__cpu_task_at(const void *task) {
+    uint32_t n = n_tasks();
+    if (n == 0) return 0;
+    size_t offset = (size_t)((uintptr_t)task - (uintptr_t)vt__region_base(&all.tasks));
+    size_t number = offset / TASK_BYTES;
+    return offset % TASK_BYTES == 0 && number > 0 && number <= n ? (uint32_t)number : 0;
+}
+
+uint32_t vt__cpu_task_of(int tid) {
+    uint32_t n = n_tasks();
+    uint32_t hint = atomic_load_explicit(&all.hint[(unsigned)tid % N_HINTS], memory_order_relaxed);
+    if (hint > 0 && hint <= n && atomic_load_explicit(tid_of(hint), memory_order_relaxed) == tid)
+        return hint;
+    for (uint32_t i = 1; i <= n; i++)
+        if (atomic_load_explicit(tid_of(i), memory_order_relaxed) == tid) return i;
+    return 0;
+}
+
+/* The holder takes no signal, so no handler waits for what it interrupted. */
+static uint64_t enter(void) {
+    uint64_t mask = vt__os_hold_signals(UINT64_MAX);
+    vt_lock(&lock);
+    return mask;
+}
+
+static void leave(uint64_t mask) {
+    vt_unlock(&lock);
+    vt__os_restore_signals(mask);
+}
+
+/* ---- timers ---- */
+
+static int arm(struct vt_cpu_task *t, int tid) {
+    t->timer = t->fd = -1;
+    t->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    switch (vt__cpu.plan.clock) {
+    case VT_CPU_PROCESS:
+    case VT_CPU_REAL: return 0; /* one for all */
+    case VT_CPU_PERF:
+        t->fd = vt__os_perf_clock(tid, vt__cpu.signal, vt__cpu.period_ns);
+        return t->fd < 0 ? t->fd : 0;
+    default: break;
+    }
+    bool is_wall = vt__cpu.plan.clock == VT_CPU_WALL;
+    int clock = is_wall ? CLOCK_MONOTONIC : vt__os_thread_clock(tid);
+    int err = vt__os_timer_create(clock, vt__cpu.signal, tid, t, &t->timer);
+    if (err != 0) {
+        t->timer = -1;
+        return err;
+    }
+    /* threads that were born together do not tick together */
+    uint64_t first_ns = 1 + vt__os_random() % vt__cpu.period_ns;
+    if (!is_wall) t->cpu_ns += first_ns - vt__cpu.period_ns;
+    return vt__os_timer_set(t->timer, first_ns, vt__cpu.period_ns);
+}
+
+static void disarm(struct vt_cpu_task *t) {
+    if (t->timer >= 0) vt__os_timer_delete(t->timer);
+    if (t->fd >= 0) vt__os_close(t->fd);
+    t->timer = t->fd = -1;
+}
+
+/* ---- numbers, under the lock ---- */
+
+static uint32_t take_number(void) {
+    uint32_t n = n_tasks();
+    uint32_t number = all.free;
+    if (number != 0) {
+        all.free = vt__cpu_task(number)->next_free;
+        return number;
+    }
+    for (uint32_t i = 0; n >= MANY && i < n; i++) {
+        all.rover = all.rover % n + 1;
+        if (atomic_load_explicit(tid_of(all.rover), memory_order_relaxed) == 0) return all.rover;
+    }
+    if (n + 1 >= MAX_TASKS || !vt__region_ready(&all.tasks, (n + 2) * TASK_BYTES) ||
+        !vt__region_ready(&all.tids, (n + 2) * sizeof(int)))
+        return 0;
+    vt__cpu_task(n + 1)->timer = vt__cpu_task(n + 1)->fd = -1;
+    /* release: the memory is there before the number is */
+    atomic_store_explicit(&all.n, n + 1, memory_order_release);
+    return n + 1;
+}
+
+static void give_number(uint32_t number) {
+    struct vt_cpu_task *t = vt__cpu_task(number);
+    atomic_store_explicit(tid_of(number), 0, memory_order_relaxed);
+    if (atomic_load_explicit(&t->has_samples, memory_order_relaxed)) return;
+    t->next_free = all.free;
+    all.free = number;
+}
+
+static int add(int tid, bool is_me, uint32_t *number) {
+    *number = vt__cpu_task_of(tid);
+    if (*number != 0) return 0;
+    *number = take_number();
+    if (*number == 0) return -ENOMEM;
+    struct vt_cpu_task *t = vt__cpu_task(*number);
+    t->last_tid = tid;
+    t->name[0] = '\0';
+    t->start = 0;
+    atomic_store_explicit(&t->last_stack, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->last_label, 0, memory_order_relaxed);
+    if (is_me)
+        vt__os_my_name(t->name);
+    else
+        vt__os_task_name(tid, t->name);
+    int err = arm(t, tid);
+    if (err != 0) {
+        disarm(t);
+        give_number(*number);
+        *number = 0;
+        return err;
+    }
+    atomic_store_explicit(tid_of(*number), tid, memory_order_relaxed);
+    atomic_store_explicit(&all.hint[(unsigned)tid % N_HINTS], (uint16_t)*number,
+                          memory_order_relaxed);
+    return 0;
+}
+
+/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick: a thread that
+ * ends has no next. What it still owes counts for where it was last seen, or for its first function. */
+static void settle(uint32_t number, int tid) {
+    struct vt_cpu_task *t = vt__cpu_task(number);
+    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return;
+    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns); /* the first period may end later */
+    if (owed_ns < (int64_t)vt__cpu.period_ns) return;
+    uint64_t n = (uint64_t)owed_ns / vt__cpu.period_ns;
+    uint32_t stack = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
+    if (stack == 0 && t->start != 0) {
+        struct vt_frames f = {.n = 1, .pc = {t->start}};
+        f.hash = vt__frames_hash(f.pc, f.n);
+        stack = vt__depot_put(&f);
+    }
+    if (vt__cpu_count(stack, number, atomic_load_explicit(&t->last_label, memory_order_relaxed), n,
+                      n * vt__cpu.period_ns, 0))
+        atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+}
+
+static void remove_task(uint32_t number, int tid, bool is_me) {
+    struct vt_cpu_task *t = vt__cpu_task(number);
+    disarm(t);
+    settle(number, tid);
+    if (is_me)
+        vt__os_my_name(t->name);
+    else
+        vt__os_task_name(tid, t->name);
+    give_number(number);
+}
+
+static void add_visited(int tid, void *unused) {
+    uint32_t number;
+    (void)unused;
+    (void)add(tid, /* is_me */ false, &number);
+}
+
+static void forget_all(void) {
+    atomic_store_explicit(&all.n, 0, memory_order_relaxed);
+    all.free = all.rover = 0;
+}
+
+/* ---- one thread ---- */
+
+uint32_t vt__cpu_task_try(int tid) {
+    uint32_t number = vt__cpu_task_of(tid);
+    if (number != 0 || !vt_try_lock(&lock)) return number;
+    if (vt__cpu_is_on()) (void)add(tid, /* is_me */ true, &number);
+    vt_unlock(&lock);
+    return number;
+}
+
+void vt__cpu_task_begins(uintptr_t start) { /* host */
+    uint32_t number;
+    uint64_t mask = enter();
+    if (vt__cpu_is_on() && add(vt__os_tid(), /* is_me */ true, &number) == 0)
+        vt__cpu_task(number)->start = start;
+    leave(mask);
+}
+
+void vt__cpu_task_ends(void) { /* host */
+    if (n_tasks() == 0) return;
+    int tid = vt__os_tid();
+    uint64_t mask = enter();
+    uint32_t number = vt__cpu_task_of(tid);
+    if (number != 0) remove_task(number, tid, /* is_me */ true);
+    leave(mask);
+}
+
+/* ---- all of them; host ---- */
+
+static void start_scout(void) {
+    if (vt__os_timer_create(CLOCK_PROCESS_CPUTIME_ID, vt__cpu.signal, 0, VT_CPU_SCOUT,
+                            &all.scout) != 0)
+        all.scout = -1;
+    else
+        vt__os_timer_set(all.scout, SCOUT_PERIOD_NS, SCOUT_PERIOD_NS);
+}
+
+static int process_timer(uint64_t period_ns) {
+    return vt__os_itimer_set(vt__cpu.plan.clock == VT_CPU_REAL ? ITIMER_REAL : ITIMER_PROF,
+                             period_ns);
+}
+
+static bool is_one_for_all(void) {
+    return vt__cpu.plan.clock == VT_CPU_PROCESS || vt__cpu.plan.clock == VT_CPU_REAL;
+}
+
+static int begin_locked(void) {
+    uint32_t number;
+    forget_all();
+    int err = add(vt__os_tid(), /* is_me */ true, &number);
+    if (err != 0) return err;
+    if (is_one_for_all()) return process_timer(vt__cpu.period_ns);
+    start_scout();
+    (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
+    return 0;
+}
+
+int vt__cpu_tasks_begin(void) {
+    uint64_t mask = enter();
+    int err = begin_locked();
+    leave(mask);
+    return err;
+}
+
+void vt__cpu_tasks_end(void) {
+    uint64_t mask = enter();
+    if (is_one_for_all()) (void)process_timer(0);
+    if (all.scout >= 0) vt__os_timer_delete(all.scout);
+    all.scout = -1;
+    for (uint32_t i = 1; i <= n_tasks(); i++) {
+        int tid = atomic_load_explicit(tid_of(i), memory_order_relaxed);
+        if (tid == 0) continue;
+        remove_task(i, tid, /* is_me */ false);
+    }
+    leave(mask);
+}
+
+void vt__cpu_rescan(void) {
+    uint64_t mask = enter();
+    for (uint32_t i = 1; i <= n_tasks(); i++) {
+        int tid = atomic_load_explicit(tid_of(i), memory_order_relaxed);
+        if (tid == 0) continue;
+        if (!vt__os_task_is_there(tid))
+            remove_task(i, tid, /* is_me */ false);
+        else
+            vt__os_task_name(tid, vt__cpu_task(i)->name);
+    }
+    if (vt__cpu_is_on()) (void)vt__os_each_task(add_visited, NULL);
+    leave(mask);
+}
+
+void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }
+
+/* Timers are the parent's; descriptors are shared with it, and the child gives its own up. */
+void vt__cpu_tasks_fork_done(bool is_child) {
+    if (is_child) {
+        for (uint32_t i = 1; i <= n_tasks(); i++) {
+            struct vt_cpu_task *t = vt__cpu_task(i);
+            t->timer = -1;
+            disarm(t);
+            atomic_store_explicit(tid_of(i), 0, memory_order_relaxed);
+            atomic_store_explicit(&t->has_samples, false, memory_order_relaxed);
+        }
+        all.scout = -1;
+        vt_lock_reset(&lock);
+        if (vt__cpu_is_on() && vt__cpu_tasks_begin() != 0)
+            atomic_store_explicit(&vt__cpu.is_on, false, memory_order_relaxed);
+    } else {
+        vt_unlock(&lock);
+    }
+}

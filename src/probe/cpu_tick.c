@@ -1,0 +1,166 @@
+/* cpu_tick.c - what happens when a clock of the CPU profiler ticks.
+ *
+ * The handler finds its thread, takes the stack of what was interrupted, and adds to a count: no lock is waited for, no file
+ * touched, nothing allocated, errno kept. All other signals are held back meanwhile. It may run inside malloc, ld.so, another
+ * handler, on a small alternate stack, and before or after the thread is known to libc.
+ *
+ * A tick counts for as many periods as passed: a timer tells how often it expired before its signal was handled, perf's clock
+ * is compared with the thread's CPU time.
+ *
+ * A call that sleeps ends with EINTR when a signal finds it on its way to sleep, SA_RESTART or not. Programs that never
+ * expected signals fail then; restart_call() makes the call begin again (x86-64). It has not begun to wait: a thread that
+ * waits uses no time, and gets no tick.
+ *
+ * Climate: signal.   Owns: who had the signal before.   Locks: none.
+ */
+#include <errno.h>
+#include <ucontext.h>
+
+#include "probe/cpu_impl.h"
+
+#define N_SIGNALS 65
+#define N_OUTERMOST 4 /* frames that libc begins a thread with, and ours */
+
+static struct {
+    struct sigaction before;
+    _Atomic bool is_set;
+} others[N_SIGNALS];
+
+void vt__cpu_pass_on_to(int number, const struct sigaction *before) {
+    others[number].before = *before;
+    /* release: the action before the mark; pairs with the acquire in pass_on */
+    atomic_store_explicit(&others[number].is_set, true, memory_order_release);
+}
+
+/* A signal that is none of ours. By default it would end the program, which is not what anybody means who sends it to a
+ * program that is profiled: it is ignored then. */
+static void pass_on(int number, siginfo_t *info, void *context) {
+    if (number <= 0 || number >= N_SIGNALS ||
+        !atomic_load_explicit(&others[number].is_set, memory_order_acquire))
+        return;
+    const struct sigaction *a = &others[number].before;
+    if ((a->sa_flags & SA_SIGINFO) != 0)
+        a->sa_sigaction(number, info, context);
+    else if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
+        a->sa_handler(number);
+}
+
+#if defined(__x86_64__) && defined(REG_RIP)
+#define MOV_EAX 0xb8 /* mov $number, %eax; syscall */
+#define CALL_BYTES 7
+static void restart_call(ucontext_t *u) {
+    const unsigned char *pc = (const unsigned char *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+    if (vt_likely(u->uc_mcontext.gregs[REG_RAX] != -EINTR)) return;
+    /* the instruction before is in the same function as this one, or there is none: it can be read */
+    if (pc[-1] != 0x05 || pc[-2] != 0x0f || pc[-CALL_BYTES] != MOV_EAX) return;
+    if (vt__os_pending_signals() != 0) return; /* somebody's handler is next, who may wait for it */
+    u->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
+}
+#else
+static void restart_call(ucontext_t *u) { (void)u; }
+#endif
+
+struct tick {
+    uint32_t task; /* 0: not known */
+    uint64_t n;    /* periods */
+    uint64_t on_ns, off_ns;
+};
+
+/* By the thread's CPU time since its last tick. The rest of a period stays for the next. */
+static void by_cpu_time(struct tick *k, struct vt_cpu_task *t, int tid) {
+    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    k->n = vt_max((now_ns - t->cpu_ns) / vt__cpu.period_ns, 1);
+    t->cpu_ns = vt_min(t->cpu_ns + k->n * vt__cpu.period_ns, now_ns);
+}
+
+/* What of the time since the last tick was spent running. */
+static void by_both_times(struct tick *k, struct vt_cpu_task *t, int tid) {
+    uint64_t cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    uint64_t passed_ns = k->n * vt__cpu.period_ns;
+    k->on_ns = vt_min(cpu_ns - t->cpu_ns, passed_ns);
+    t->cpu_ns = cpu_ns;
+    k->off_ns = passed_ns - k->on_ns;
+}
+
+/* False: not one of our clocks. */
+static bool read_tick(struct tick *k, const siginfo_t *info, int tid) {
+    enum vt_cpu_clock clock = vt__cpu.plan.clock;
+    *k = (struct tick){.n = 1};
+    if (info->si_code == SI_TIMER) {
+        if (info->si_value.sival_ptr == VT_CPU_SCOUT) {
+            k->n = 0;
+            (void)vt__cpu_task_try(tid);
+            return true;
+        }
+        k->task = vt__cpu_task_at(info->si_value.sival_ptr);
+        if (k->task == 0) return false;
+        if (info->si_overrun > 0) k->n += (uint64_t)info->si_overrun;
+        if (vt__cpu_task_of(tid) != k->task) k->task = 0; /* of a timer that is no more */
+        return true;
+    }
+    if (info->si_code == SI_KERNEL && (clock == VT_CPU_PROCESS || clock == VT_CPU_REAL)) {
+        k->task = vt__cpu_task_try(tid);
+        return true;
+    }
+    if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+        uint32_t task = clock == VT_CPU_PERF ? vt__cpu_task_of(tid) : 0;
+        if (task == 0 || vt__cpu_task(task)->fd != info->si_fd) return false;
+        k->task = task;
+        return true;
+    }
+    return false;
+}
+
+/* A thread that was born while we looked began in our code (life/cpu_births.c): that frame is not the program's. */
+static void leave_out_birth(struct vt_frames *f) {
+    for (unsigned i = f->n > N_OUTERMOST ? f->n - N_OUTERMOST : 1; i < f->n; i++) {
+        if (!vt__is_own(f->pc[i])) continue;
+        for (f->n--; i < f->n; i++) f->pc[i] = f->pc[i + 1];
+        f->hash = vt__frames_hash(f->pc, f->n);
+    }
+}
+
+static void sample(struct tick *k, int tid, const void *context) {
+    enum vt_cpu_clock clock = vt__cpu.plan.clock;
+    struct vt_cpu_task *t = vt__cpu_task(k->task);
+    if (clock == VT_CPU_PERF) by_cpu_time(k, t, tid);
+    if (clock == VT_CPU_THREAD) t->cpu_ns += k->n * vt__cpu.period_ns;
+    k->on_ns = k->n * vt__cpu.period_ns;
+    if (clock == VT_CPU_WALL) by_both_times(k, t, tid);
+    if (vt__cpu.plan.filter != NULL && vt__cpu.plan.filter(vt__cpu.plan.filter_arg) == 0) return;
+    vt__stack_of_context(context, &t->frames);
+    leave_out_birth(&t->frames);
+    vt_stack_id stack = vt__depot_put(&t->frames);
+    uint32_t label = vt__life_cpu_label();
+    if (!atomic_load_explicit(&t->has_samples, memory_order_relaxed)) {
+        vt__os_my_name(t->name); /* it may have got one since it was found */
+        vt__life_cpu_seen();
+    }
+    atomic_store_explicit(&t->last_stack, stack, memory_order_relaxed);
+    atomic_store_explicit(&t->last_label, label, memory_order_relaxed);
+    atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+    if (!vt__cpu_count(stack, k->task, label, k->n, k->on_ns, k->off_ns))
+        atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
+}
+
+void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {
+    int saved = errno;
+    int tid = vt__os_tid();
+    struct tick k;
+    if (!read_tick(&k, info, tid)) {
+        pass_on(number, info, context);
+        errno = saved;
+        return;
+    }
+    /* acquire: the plan of this start; pairs with vt__cpu_start */
+    if (k.n != 0 && atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire)) {
+        atomic_fetch_add_explicit(&vt__cpu.n_signals, 1, memory_order_relaxed);
+        if (k.task != 0)
+            sample(&k, tid, context);
+        else
+            atomic_fetch_add_explicit(&vt__cpu.n_lost, k.n, memory_order_relaxed);
+    }
+    if (vt__cpu.plan.clock != VT_CPU_WALL && vt__cpu.plan.clock != VT_CPU_REAL)
+        restart_call(context);
+    errno = saved;
+}

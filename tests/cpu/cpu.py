@@ -1,0 +1,138 @@
+"""cpu.py - what the tests of the CPU profiler share: building programs, running them, reading gperftools' binary files.
+
+The reader is written for these tests alone, on purpose: it knows nothing of the code that wrote the file.
+"""
+import glob
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VITRINE = os.environ["VT_SO"]
+PROFILER = os.path.join(os.path.dirname(VITRINE), "libprofiler.so.0")
+TOOL = os.path.join(os.environ["VT_BUILD"], "bin", "vitrine")
+TMP = tempfile.mkdtemp(prefix="vt-cpu-")
+FLAGS = ["-O2", "-g", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Werror"]
+
+
+def fail(what):
+    print(f"FAILED: {what}")
+    sys.exit(1)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+def compile_c(name, *sources, flags=(), compiler=None):
+    out = os.path.join(TMP, name)
+    subprocess.run([compiler or os.environ.get("CC", "cc"), *FLAGS, "-o", out,
+                    *[os.path.join(HERE, s) for s in sources], *flags, "-pthread"], check=True)
+    return out
+
+
+def burn():
+    """The program burn with its library."""
+    lib = compile_c("libburn.so", "burn_lib.c", flags=["-shared", "-fPIC"])
+    return compile_c("burn", "burn.c", flags=["-Wl,--no-as-needed", lib, f"-Wl,-rpath,{TMP}", "-ldl"])
+
+
+def run(argv, preload=VITRINE, env=None, status=0, **more):
+    """Runs it with the library; gives (stdout, stderr)."""
+    e = {k: v for k, v in os.environ.items() if not k.startswith(("VITRINE", "CPUPROFILE"))}
+    e.update({"BURN_TRUTH": os.path.join(TMP, "truth"), **({"LD_PRELOAD": preload} if preload else {}), **(env or {})})
+    done = subprocess.run(argv, env=e, capture_output=True, text=True, cwd=TMP, timeout=600, **more)
+    if status is not None and done.returncode != status:
+        fail(f"{argv}: expected exit {status}, seen {done.returncode}; {done.stdout}{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def truth():
+    """{function: ns}, added up over all processes that told it; the files are removed."""
+    total = {}
+    for path in glob.glob(os.path.join(TMP, "truth.*")):
+        with open(path, encoding="ascii") as f:
+            for line in f:
+                name, ns = line.split()
+                total[name] = total.get(name, 0) + int(ns)
+        os.remove(path)
+    return {name: ns for name, ns in total.items() if ns}
+
+
+class Symbols:
+    """Functions of an ELF file by address, from nm."""
+
+    def __init__(self, path):
+        self.rows = []
+        for args in (["nm", "-S"], ["nm", "-S", "-D"]):
+            out = subprocess.run([*args, path], capture_output=True, text=True).stdout
+            for line in out.splitlines():
+                part = line.split()
+                if len(part) == 4 and part[2] in "tTwWi":
+                    self.rows.append((int(part[0], 16), int(part[1], 16), part[3].split("@")[0]))
+        self.segments = []
+        for line in subprocess.run(["readelf", "-lW", path], capture_output=True, text=True).stdout.splitlines():
+            part = line.split()
+            if part and part[0] == "LOAD":
+                self.segments.append([int(x, 16) for x in part[1:6]])
+
+    def name(self, offset):
+        for file_offset, address, _, n_bytes, _ in self.segments:
+            if file_offset <= offset < file_offset + n_bytes:
+                at = offset - file_offset + address
+                for start, size, name in self.rows:
+                    if start <= at < start + size:
+                        return name
+        return None
+
+
+class Profile:
+    """gperftools' binary format."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            data = f.read()
+        words = struct.unpack_from(f"{len(data) // 8}Q", data)
+        if words[:3] != (0, 3, 0) or words[4] != 0:
+            fail(f"{path}: expected the header 0 3 0 PERIOD 0, seen {words[:5]}")
+        self.period_us, i, self.rows = words[3], 5, []
+        while True:
+            count, depth = words[i], words[i + 1]
+            stack = words[i + 2:i + 2 + depth]
+            i += 2 + depth
+            if count == 0:
+                break
+            self.rows.append((count, stack))
+        if depth != 1 or stack != (0,):
+            fail(f"{path}: expected the trailer 0 1 0, seen 0 {depth} {stack}")
+        self.binary_bytes = i * 8
+        self.maps = []
+        for line in data[i * 8:].decode().splitlines():
+            part = line.split(None, 5)
+            if len(part) == 6 and "x" in part[1] and part[5].startswith("/"):
+                low, high = (int(x, 16) for x in part[0].split("-"))
+                self.maps.append((low, high, int(part[2], 16), part[5]))
+        if not self.maps:
+            fail(f"{path}: expected mappings behind the trailer, seen none")
+        self.symbols = {}
+        self.n = sum(count for count, _ in self.rows)
+
+    def name(self, pc):
+        for low, high, offset, path in self.maps:
+            if low <= pc < high:
+                if path not in self.symbols:
+                    self.symbols[path] = Symbols(path)
+                return self.symbols[path].name(pc - low + offset)
+        return None
+
+    def cum(self):
+        """{function: samples in which it is on the stack}"""
+        total = {}
+        for count, stack in self.rows:
+            names = {self.name(pc if i == 0 else pc - 1) for i, pc in enumerate(stack)}
+            for name in names - {None}:
+                total[name] = total.get(name, 0) + count
+        return total

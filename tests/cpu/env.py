@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""env.py - CPU profiles as a user makes them: by variable, by signal, across fork, exec and shells, from a changed folder, with a
+process that is killed; and the refusals."""
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import cpu
+
+program = cpu.burn()
+path = os.path.join(cpu.TMP, "p.prof")
+
+
+def files():
+    return sorted(os.path.basename(f) for f in glob.glob(path + "*"))
+
+
+def clean():
+    for f in glob.glob(path + "*"):
+        os.remove(f)
+
+
+def expect(what, wanted, seen):
+    if wanted != seen:
+        cpu.fail(f"{what}: expected {wanted}, seen {seen}")
+
+
+for preload in (cpu.VITRINE, cpu.PROFILER):
+    # a child of a fork, and a program started by another: each has its own file with its own samples
+    _, err = cpu.run([program, "mix", "200", "fork", "300", "exec", "mix", "100"], preload=preload, env={"CPUPROFILE": path})
+    lines = re.findall(r"^PROFILE: interrupts/evictions/bytes = (\d+)/0/(\d+)$", err, re.M)
+    expect("closing lines", 3, len(lines))
+    expect("files", 3, len(files()))
+    by_child = [f for f in files() if "child_burn" in cpu.Profile(os.path.join(cpu.TMP, f)).cum()]
+    expect("files with the child's function", 1, len(by_child))
+    child = cpu.Profile(os.path.join(cpu.TMP, by_child[0]))
+    expect("functions of the parent in the child's file", set(), {"alpha", "beta"} & set(child.cum()))
+    expect("the name of the first", "p.prof", files()[0])
+    expect("the lines and the files", sorted((p.n, p.binary_bytes) for p in (cpu.Profile(os.path.join(cpu.TMP, f)) for f in files())),
+           sorted((int(a), int(b)) for a, b in lines))
+    clean()
+
+    # a shell and its commands
+    cpu.run(["bash", "-c", f"{program} mix 60; {program} mix 60; true"], preload=preload, env={"CPUPROFILE": path})
+    expect("files of a shell with two commands", 3, len(files()))
+    clean()
+
+    # a relative name stays where the program began
+    cpu.run([program, "cd", "/", "mix", "60"], preload=preload, env={"CPUPROFILE": "p.prof"})
+    expect("samples in the file here", True, cpu.Profile(path).n > 0)
+    clean()
+
+    # killed: a whole profile, though an empty one
+    p = subprocess.Popen([program, "mix", "60", "wait"], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path},
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    p.stdout.readline()
+    p.kill()
+    p.wait()
+    expect("samples of a killed process", 0, cpu.Profile(path).n)
+    clean()
+
+    # by signal, on and off in turns
+    p = subprocess.Popen([program, "wait", "mix", "100", "wait", "lib", "100", "wait", "mix", "60", "wait", "threads", "2", "50", "wait"],
+                         env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, "CPUPROFILESIGNAL": "12"},
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
+    for i in range(5):
+        p.stdout.readline()
+        if i == 0:
+            expect("files before the first signal", [], files())
+        if i < 4:
+            p.send_signal(signal.SIGUSR2)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        time.sleep(0.01)
+    _, err = p.communicate()
+    expect("exit", 0, p.returncode)
+    expect("the line about the signal", True, "Using signal 12 as cpu profiling switch" in err)
+    expect("files", ["p.prof.0", "p.prof.1"], files())
+    first, second = (cpu.Profile(f"{path}.{i}").cum() for i in range(2))
+    expect("functions of the first", (True, False), ("alpha" in first, "burn_lib" in first))
+    expect("functions of the second", (True, False), ("alpha" in second, "worker_burn" in second))
+    clean()
+
+    # frequencies as gperftools reads them
+    for text, period_us in (("1000", 1000), ("10000", 250), ("abc", 10000), ("250x", 10000), ("0", 10000)):
+        cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": text})
+        expect(f"period with CPUPROFILE_FREQUENCY={text}", period_us, cpu.Profile(path).period_us)
+    for more in ({"CPUPROFILE_REALTIME": "1"}, {"CPUPROFILE_PER_THREAD_TIMERS": "1"}, {"CPUPROFILE_TIMER_SIGNAL": "40"}):
+        cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
+        expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
+    clean()
+    cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_USE_PID": "1"})
+    expect("a name with the process's id", True, re.fullmatch(r"p\.prof_\d+", files()[0]) is not None)
+    clean()
+
+    # by call; a name that cannot be written; twice
+    cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)
+    names = cpu.Profile(path).cum()
+    expect("functions between start and stop", (True, False), ("burn_lib" in names, "alpha" in names))
+    cpu.run([program, "start", "/nowhere/p"], preload=preload, status=8)
+    cpu.run([program, "start", path, "start", path], preload=preload, status=8)
+    _, err = cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": "/nowhere/p"})
+    expect("the line about a name", True, "cannot write profile '/nowhere/p'" in err)
+    clean()
+print("by variable, signal and call: as expected")
+shutil.rmtree(cpu.TMP)

@@ -1,0 +1,186 @@
+/* storm.cpp - everything at once that has hung or crashed CPU profilers: threads that come and go, fork, vfork, dlopen and dlclose,
+ * exceptions, setjmp, handlers on alternate stacks, SIGPROF held back, deep recursion, and the profiler itself on and off.
+ *
+ *     storm SECONDS PLUGIN       exits 0; a watchdog ends it if nothing moves for a minute
+ *
+ * Known cases: a tick inside dl_iterate_phdr while dlopen holds its lock (gperftools issues 1583, 1210), a tick while a thread
+ * begins or ends (1306).
+ */
+#include <atomic>
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" int ProfilerStart(const char *) __attribute__((weak));
+extern "C" void ProfilerStop(void) __attribute__((weak));
+extern "C" void ProfilerFlush(void) __attribute__((weak));
+
+static std::atomic<bool> is_over{false};
+static std::atomic<unsigned long> n_turns[8];
+static const char *plugin;
+static volatile unsigned long sink;
+
+static void burn() {
+    for (int i = 0; i < 3000; i++) sink = sink * 31 + 7;
+}
+
+__attribute__((noinline)) static int deep(int n) {
+    volatile char room[64];
+    room[0] = static_cast<char>(n);
+    if (n == 0) burn();
+    return n == 0 ? 0 : deep(n - 1) + room[0];
+}
+
+__attribute__((noinline)) static void thrower(int n) {
+    std::string held(100, 'x');
+    if (n == 0) throw std::runtime_error("as planned");
+    thrower(n - 1);
+}
+
+static void exceptions() {
+    try {
+        thrower(20);
+    } catch (const std::runtime_error &) {}
+}
+
+static void libraries() {
+    void *l = dlopen(plugin, RTLD_NOW);
+    if (l == nullptr) _exit(9);
+    auto work = reinterpret_cast<int (*)(int)>(dlsym(l, "storm_plugin"));
+    sink = static_cast<unsigned long>(work(200));
+    dlclose(l);
+}
+
+static void *short_thread(void *) {
+    burn();
+    return nullptr;
+}
+
+static void *exiting_thread(void *) {
+    burn();
+    pthread_exit(nullptr);
+}
+
+static void births() {
+    pthread_t id[3];
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&id[i], nullptr, i == 1 ? exiting_thread : short_thread, nullptr) != 0)
+            _exit(10);
+    for (pthread_t t : id) pthread_join(t, nullptr);
+}
+
+static void forks() {
+    pid_t pid = fork();
+    if (pid == 0) {
+        burn();
+        if (getppid() % 3 == 0) births();
+        _exit(0);
+    }
+    int status = 0;
+    if (waitpid(pid, &status, 0) == pid && status != 0) {
+        fprintf(stderr, "a child ended with status %x\n", status);
+        _exit(11);
+    }
+    pid = vfork();
+    if (pid == 0) _exit(0);
+    waitpid(pid, &status, 0);
+}
+
+static void on_usr(int) { burn(); }
+
+static void jumps() {
+    static thread_local sigjmp_buf here;
+    if (sigsetjmp(here, 1) == 0) {
+        deep(20);
+        siglongjmp(here, 1);
+    }
+}
+
+static void handlers() {
+    alignas(16) static thread_local char room[65536];
+    stack_t alternate = {}, none = {};
+    alternate.ss_sp = room;
+    alternate.ss_size = sizeof room;
+    none.ss_flags = SS_DISABLE;
+    sigaltstack(&alternate, nullptr);
+    for (int i = 0; i < 5; i++) pthread_kill(pthread_self(), SIGUSR1);
+    burn();
+    sigaltstack(&none, nullptr);
+}
+
+static void held_back() {
+    sigset_t prof, before;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &prof, &before);
+    for (int i = 0; i < 20; i++) burn();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+static void memory() {
+    void *p[64];
+    for (size_t i = 0; i < 64; i++) p[i] = malloc(i * 97 + 1);
+    for (void *q : p) free(q);
+    deep(600);
+}
+
+static void (*const kinds[])() = {exceptions, libraries, births,    forks,
+                                  jumps,      handlers,  held_back, memory};
+
+static void *turn(void *arg) {
+    auto kind = reinterpret_cast<size_t>(arg);
+    while (!is_over) {
+        kinds[kind]();
+        n_turns[kind]++;
+    }
+    return nullptr;
+}
+
+static unsigned long all_turns() {
+    unsigned long n = 0;
+    for (auto &t : n_turns) n += t;
+    return n;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3) return 2;
+    time_t end = time(nullptr) + atoi(argv[1]);
+    plugin = argv[2];
+    struct sigaction a = {};
+    a.sa_handler = on_usr;
+    a.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigaction(SIGUSR1, &a, nullptr);
+    pthread_t id[8];
+    for (size_t i = 0; i < 8; i++)
+        pthread_create(&id[i], nullptr, turn, reinterpret_cast<void *>(i));
+    unsigned long before = 0;
+    time_t moved = time(nullptr);
+    bool has_calls = ProfilerStart != nullptr && getenv("STORM_SWITCHES") != nullptr;
+    for (int i = 0; time(nullptr) < end; i++) {
+        usleep(50000);
+        if (has_calls && i % 4 == 0) ProfilerStop();
+        if (has_calls && i % 4 == 1) ProfilerStart("storm.prof");
+        if (has_calls && i % 4 == 2) ProfilerFlush();
+        if (all_turns() != before) before = all_turns(), moved = time(nullptr);
+        if (time(nullptr) > moved + 60) {
+            fprintf(stderr, "nothing moves any more\n");
+            abort();
+        }
+    }
+    is_over = true;
+    for (pthread_t t : id) pthread_join(t, nullptr);
+    printf("turns:");
+    for (auto &t : n_turns) printf(" %lu", t.load());
+    printf("\n");
+    for (auto &t : n_turns)
+        if (t == 0) return 12;
+    return 0;
+}

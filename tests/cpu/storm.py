@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""storm.py - storm.cpp under each clock at 4000 Hz, and with the profiler switched on and off meanwhile. VT_SOAK=1: ten minutes."""
+import os
+import shutil
+
+import cpu
+
+SECONDS = 600 if os.environ.get("VT_SOAK") else 12
+plugin = cpu.compile_c("plugin.so", "storm_plugin.c", flags=["-shared", "-fPIC"])
+program = cpu.compile_c("storm", "storm.cpp", flags=["-ldl"], compiler=os.environ.get("CXX", "c++"))
+RUNS = [("thread", cpu.VITRINE, {}), ("perf", cpu.VITRINE, {}), ("thread", cpu.PROFILER, {}), ("process", cpu.VITRINE, {}),
+        ("thread", cpu.VITRINE, {"STORM_SWITCHES": "1"}), ("perf", cpu.PROFILER, {"STORM_SWITCHES": "1"})]
+for clock, preload, more in RUNS:
+    env = {"VITRINE_CPU_CLOCK": clock, "VITRINE_CPU_FREQUENCY": "4000", **more}
+    path = os.path.join(cpu.TMP, "storm.prof")
+    if not more:
+        env["CPUPROFILE"] = path
+    out, err = cpu.run([program, str(SECONDS // len(RUNS)), plugin], preload=preload, env=env)
+    names = cpu.Profile(path).cum()
+    print(f"{os.path.basename(preload)} {clock} {more or ''}: {out.strip()}; {cpu.Profile(path).n} samples")
+    if not more and names.get("_ZL4turnPv", 0) < 100:
+        cpu.fail(f"expected samples below turn(), seen {names}")
+shutil.rmtree(cpu.TMP)

@@ -1,0 +1,61 @@
+/* user.c - a user of gperftools/profiler.h, as C and as C++: every function once, and a filter. */
+#include <google/profiler.h>
+#include <gperftools/profiler.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static volatile unsigned long sink;
+
+static void burn(int n) {
+    int i;
+    for (i = 0; i < n * 1000000; i++) sink = sink * 31 + 7;
+}
+
+static volatile int is_wanted, n_asked;
+static int filter(void *arg) {
+    n_asked++;
+    return arg == &is_wanted && is_wanted;
+}
+
+#define EXPECT(x) ((x) ? (void)0 : (void)(printf("line %d: expected %s\n", __LINE__, #x), n_bad++))
+
+int main(int argc, char **argv) {
+    int n_bad = 0;
+    struct ProfilerState state;
+    struct ProfilerOptions options;
+    int with, i;
+    void *pcs[32];
+    if (argc < 3) return 2;
+    memset(&options, 0, sizeof options);
+    options.filter_in_thread = filter;
+    options.filter_in_thread_arg = (void *)&is_wanted;
+    ProfilerGetCurrentState(&state);
+    EXPECT(!state.enabled && state.profile_name[0] == '\0' && state.samples_gathered == 0);
+    EXPECT(!ProfilingIsEnabledForAllThreads());
+    ProfilerStop(); /* nothing is on: nothing happens */
+    EXPECT(ProfilerStartWithOptions(argv[2], &options) == 1);
+    EXPECT(ProfilerStart(argv[2]) == 0);
+    ProfilerRegisterThread();
+    ProfilerEnable();
+    ProfilerDisable();
+    for (i = 0; i < 200 && n_asked < 3; i++) burn(10);
+    ProfilerGetCurrentState(&state);
+    EXPECT(state.enabled == 1 && strcmp(state.profile_name, argv[2]) == 0);
+    EXPECT(n_asked > 0 && state.samples_gathered == 0); /* all were dropped */
+    is_wanted = 1;
+    for (i = 0; i < 200 && (ProfilerGetCurrentState(&state), state.samples_gathered < 8); i++)
+        burn(10);
+    with = state.samples_gathered;
+    EXPECT(with >= 8);
+    EXPECT(ProfilingIsEnabledForAllThreads() == 1);
+    ProfilerFlush();
+    EXPECT(ProfilerGetStackTrace(pcs, 32, 0, NULL) > 1);
+    EXPECT(ProfilerGetStackTrace(pcs, 1, 0, NULL) == 1);
+    ProfilerStop();
+    ProfilerGetCurrentState(&state);
+    EXPECT(!state.enabled && !ProfilingIsEnabledForAllThreads());
+    return n_bad != 0;
+}

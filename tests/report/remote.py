@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""remote.py - profiles of host:port/pprof/..., from a server on the loopback that lives as long as this test.
+
+It serves real profiles of Debian's libraries and names them by google-pprof --symbols, so its own remote mode can be
+asked the same. What the server was asked is looked at too.
+"""
+import http.server
+import threading
+
+from tool import *
+
+folder = scratch()
+program = build_work(folder)
+heap = heap_of(folder, program)
+if heap is None:
+    skip("no libtcmalloc_and_profiler (scripts/setup test installs libgoogle-perftools-dev)")
+cpu = cpu_of(folder, program)
+je = jemalloc_of(folder, program)
+text = open(heap).read()
+maps = text[text.index("MAPPED_LIBRARIES:"):]
+contention = ("--- contention\ncycles/second=1000000000\nsampling period=1\n" +
+              "".join(f"{(i + 1) * 1000000} {i + 1} @{l.split('@')[1]}\n" for i, l in
+                      enumerate(l for l in text.splitlines() if "] @ 0x" in l)) + maps)
+asked = []
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    pages = {"/pprof/heap": open(heap, "rb").read(), "/pprof/growth": text.replace("@ heapprofile", "@ growth", 1).encode(),
+             "/pprof/contention": contention.encode(), "/pprof/profile": open(cpu, "rb").read(),
+             "/pprof/cmdline": program.encode() + b"\0--flag\0", "/pre/pprof/heap": open(heap, "rb").read(),
+             "/pre/pprof/cmdline": b"/bin/other\n", "/bare/pprof/heap": open(heap, "rb").read(),
+             "/page/pprof/heap": b"<html><body>no such method</body></html>", "/empty/pprof/heap": b""}
+    if je:
+        pages["/je/pprof/heap"] = open(je, "rb").read()
+
+    def answer(self, body, status=200):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_GET(self):
+        asked.append((self.command, self.path))
+        path = self.path.split("?")[0]
+        if path == "/slow/pprof/heap":
+            stop.wait(30)
+            return
+        if path == "/moved/pprof/heap":
+            self.send_response(302)
+            self.send_header("Location", "/pprof/heap")
+            self.end_headers()
+            return
+        if path.endswith("/pprof/symbol") and not path.startswith("/bare"):
+            self.answer(b"num_symbols: 1234\n" if not path.startswith("/stripped") else b"num_symbols: 0\n")
+        elif path.startswith("/stripped"):
+            self.answer(self.pages["/pprof/heap"])
+        elif path in self.pages:
+            self.answer(self.pages[path])
+        else:
+            self.answer(b"no such page here\nmore\n", 404)
+
+    do_HEAD = do_GET
+
+    def do_POST(self):
+        asked.append((self.command, self.path))
+        addresses = self.rfile.read(int(self.headers["Content-Length"])).decode().split("+")
+        asked.append(("addresses", len(addresses)))
+        self.answer("".join(f"{a}\t{NAMES.get(int(a, 16), a)}\n" for a in addresses).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Slow(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+# what the server knows: from google-pprof, or from ours
+def name_all(profiles):
+    pcs = set()
+    for pc in re.findall(r"0x[0-9a-f]+", "".join(l for l in profiles if "@" in l)):
+        pcs |= {int(pc, 16), int(pc, 16) - 1}
+    pcs = sorted(pcs)
+    request = maps + "\n".join("0x%x" % pc for pc in pcs) + "\n"
+    names = out(PEER_PPROF or PPROF, "--symbols", program, stdin=request.encode()).splitlines()
+    return {pc: name for pc, name in zip(pcs, names) if name != "??"}
+
+
+NAMES = name_all(text.splitlines())
+stop = threading.Event()
+server = Slow(("127.0.0.1", 0), Server)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+host = f"127.0.0.1:{server.server_address[1]}"
+kept = os.path.join(folder, "kept")
+ENV = {"PPROF_TMPDIR": kept, "JEPROF_TMPDIR": kept, "http_proxy": "", "HTTP_PROXY": "", "no_proxy": "*"}
+
+# ---- without a program: names from the server
+local, local_total = rows(out(PPROF, "--text", "--show_bytes", program, heap))
+status, ours, errors = run(PPROF, "--text", "--show_bytes", host + "/pprof/heap", env=ENV)
+check("heap: exit", status, 0)
+table, total = rows(ours)
+check("heap: total", total, local_total)
+for name in ("main", "app::small", "app::deep", "app::large"):
+    check(f"heap: {name}", table.get(name, (0, 0))[1], local[name][1])
+check("asked in order", [a for a in asked if a[0] != "addresses"],
+      [("GET", "/pprof/cmdline"), ("GET", "/pprof/heap"), ("GET", "/pprof/symbol"), ("POST", "/pprof/symbol")])
+files = os.listdir(kept)
+check("kept under the old name", [bool(re.fullmatch(r"work\.\d+\.%s\.pprof\.heap" % re.escape(host), f)) for f in files], [True])
+check("kept as it came", open(os.path.join(kept, files[0]), "rb").read(), Server.pages["/pprof/heap"])
+for part in ("Using remote profile at " + host + "/pprof/heap.", f"Fetching /pprof/heap profile from http://{host}/pprof/heap to\n  {kept}/work.",
+             "Wrote profile to " + os.path.join(kept, files[0]), "Dynamically gathered profile is in " + os.path.join(kept, files[0])):
+    check_has("heap: what it says", errors, part)
+if PEER_PPROF and shutil.which("curl"):
+    theirs, their_total = rows(out(PEER_PPROF, "--text", "--show_bytes", host + "/pprof/heap", env=ENV))
+    check("as google-pprof: total", total, their_total)
+    for name in ("main", "app::small", "app::deep", "app::large"):
+        check(f"as google-pprof: {name}", table.get(name, (0, 0))[1], theirs.get(name, (0, 0))[1])
+
+# ---- with a program: names from it, none asked for
+asked.clear()
+table, total = rows(out(PPROF, "--text", "--show_bytes", program, host + "/pprof/heap", env=ENV))
+check("with a program: total", total, local_total)
+check("with a program: as the file", table, local)
+check("with a program: no names asked for", [p for _, p in asked if "symbol" in str(p)], [])
+
+# ---- the other pages, by several ways of writing
+_, total = rows(out(PPROF, "--text", "http://" + host + "/pprof/growth", env=ENV))
+check("growth", round(total, 1), 5.1)
+_, total = rows(out(PPROF, "--text", host + "/pprof/contention?seconds=5", env=ENV))
+check("contention", total > 0, True)
+check("contention: the query stays", ("GET", "/pprof/contention?seconds=5") in asked, True)
+asked.clear()
+_, ours, errors = run(PPROF, "--text", "--seconds=3", host, env=ENV)
+check("cpu: total", rows(ours)[1], rows(out(PPROF, "--text", program, cpu))[1])
+check("cpu: seconds", ("GET", "/pprof/profile?seconds=3") in asked, True)
+check_has("cpu: says so", errors, f"Gathering CPU profile from http://{host}/pprof/profile?seconds=3 for 3 seconds to")
+check_has("cpu: says so", errors, "Be patient...")
+asked.clear()
+_, total = rows(out(PPROF, "--text", host + "/pre/pprof/heap", env=ENV))
+check("a prefix is for all pages", [p for _, p in asked if isinstance(p, str) and not p.startswith("/pre/")], [])
+if je:
+    _, ours, _ = run(JEPROF, "--text", "--show_bytes", "--retain=app::", "--exclude=x", host + "/je/pprof/heap", env=ENV)
+    check("jeprof: filters go to the server", ("POST", "/je/pprof/symbol?retain=app%3A%3A&exclude=x") in asked, True)
+    check("jeprof: total", rows(ours)[1] > 5e6, True)
+check("redirected", rows(out(PPROF, "--text", "--show_bytes", host + "/moved/pprof/heap", env=ENV))[1], local_total)
+check("a difference", out(PPROF, "--text", "--base=" + host + "/pprof/heap", host + "/pprof/heap", env=ENV), "")
+farm = host.replace("127.0.0.1", "localhost") + "@2/pprof/heap"
+status, ours, errors = run(PPROF, "--text", "--show_bytes", farm, env=ENV)
+check_has("name@N is as many servers", errors, "Using remote profile at 1.localhost:")
+check("name@N: they add up", rows(ours)[1], 2 * local_total)
+status, ours, errors = run(VITRINE, "top", "--json", host + "/pprof/heap", env=ENV)
+check("vitrine top: exit", status, 0)
+check("vitrine top", json.loads(ours)["total"], local_total)
+check("raw, for later", rows(out(PPROF, "--text", "--show_bytes", "-", stdin=subprocess.run(
+    [PPROF, "--raw", host + "/pprof/heap"], capture_output=True, env=dict(os.environ, **ENV)).stdout))[1], local_total)
+
+# ---- what goes wrong: one line that says what, and exit 3 (the old names: 1)
+closed = http.server.HTTPServer(("127.0.0.1", 0), Server)
+nobody = f"127.0.0.1:{closed.server_address[1]}"
+closed.server_close()
+ROWS = [
+    (nobody + "/pprof/heap", f"'http://{nobody}/pprof/heap': no server there: "),
+    (host + "/nothing/pprof/heap", f"'http://{host}/nothing/pprof/heap': the server answers 404: no such page here"),
+    (host + "/page/pprof/heap", "is a web page, not a profile"),
+    (host + "/empty/pprof/heap", "is empty"),
+]
+for url, part in ROWS:
+    status, ours, errors = run(VITRINE, "top", url, env=ENV)
+    check(f"{url}: exit", status, 3)
+    check_has(f"{url}: message", errors, part)
+    check(f"{url}: one line", (ours, errors.count("\n")), ("", 1))
+    status, ours, errors = run(PPROF, "--text", url, env=ENV)
+    check(f"pprof {url}: exit", (status, ours), (1, ""))
+    check_has(f"pprof {url}: message", errors, part)
+status, _, errors = run(VITRINE, "top", host + "/stripped/pprof/heap", env=ENV)
+check("a server without names: exit", status, 0)
+check_has("a server without names", errors, "the server has no names")
+status, _, errors = run(VITRINE, "top", host + "/bare/pprof/heap", env=ENV)
+check("a server without the page: exit", status, 0)
+check_has("a server without the page", errors, "no names from the server: 'http://" + host + "/bare/pprof/symbol': the server answers 404")
+status, _, errors = run(PPROF, "--text", program, "missing.heap", env=ENV)
+check_has("a file that is missing is no URL", errors, "'missing.heap': cannot open: No such file or directory")
+stop.set()
+server.shutdown()
+done()
