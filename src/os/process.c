@@ -20,6 +20,7 @@
 
 #define FUTEX_WAIT_PRIVATE 128 /* linux/futex.h, which a musl tree lacks */
 #define FUTEX_WAKE_PRIVATE 129
+#define UNLIKELY_WORD 0x1d2c5681 /* one that hardly any memory holds */
 
 /* glibc: where the kernel put argc, argv and the environment. We may be called before libc set `environ`. */
 extern void *__libc_stack_end __attribute__((weak));
@@ -40,9 +41,11 @@ void vt__os_wake(void *word, int n) {
 }
 
 bool vt__os_is_readable(const void *at) {
-    /* A wait that does not wait: the kernel looks at the word and tells us if it could. Filters that let malloc live allow it. */
+    /* A wait that does not wait: the kernel looks at the word and tells us if it could. Filters that let malloc live allow it.
+     * Only if the word is what we ask for, the thread goes to sleep and wakes at once: so not 0, which most are. */
     struct timespec none = {0, 0};
-    return vt__syscall(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, 0, (long)&none, 0, 0) != -EFAULT;
+    return vt__syscall(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, UNLIKELY_WORD, (long)&none, 0, 0) !=
+           -EFAULT;
 }
 
 uint64_t vt__os_now_ms(void) {
