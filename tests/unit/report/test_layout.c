@@ -130,6 +130,22 @@ TEST(layout, circles_loops_and_islands_are_placed) {
     forget(&g);
 }
 
+TEST(layout, graphs_without_an_edge_between_them_stand_side_by_side) {
+    struct graph g = boxes(9);
+    for (uint32_t i = 1; i < 4; i++) add(&g, 0, i);
+    for (uint32_t i = 5; i < 9; i++) add(&g, i - 1, i); /* a chain */
+    double widest = 0, all = 0;
+    for (uint32_t i = 0; i < 9; i++) {
+        if (i < 4) all += g.boxes[i].w + 30;
+        if (i >= 4) widest = fmax(widest, g.boxes[i].w);
+    }
+    place(&g);
+    boxes_are_apart(&g);
+    labels_are_apart(&g);
+    assert_true(g.size.x <= all + widest + 60);
+    forget(&g);
+}
+
 TEST(layout, nothing_overlaps_in_any_graph) {
     unsigned seed = 7;
     for (unsigned round = 0; round < 200; round++) {
