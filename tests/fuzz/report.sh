@@ -11,7 +11,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/vt-fuzz.XXXXXX") || exit 1
 mkdir "$work/corpus"
 if ! clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE -I"$VT_SRC" \
     -I/usr/include/libiberty -o "$work/report" "$VT_SRC/tests/fuzz/report.c" "$VT_SRC"/report/*.c "$VT_BUILD"/web_*.c \
-    -ldw -lelf -ldebuginfod -lpcre2-8 -lcapstone -lz -lzstd -lcurl -liberty -lm; then
+    -ldw -lelf -lpcre2-8 -lcapstone -lz -lzstd -liberty -lm; then
     rm -rf "$work"
     echo "the fuzzer does not build"
     exit 1
