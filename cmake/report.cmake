@@ -5,10 +5,12 @@
 
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(LIBDW REQUIRED libdw libelf libdebuginfod)
+pkg_check_modules(LIBDW REQUIRED libdw libelf)
 pkg_check_modules(PCRE2 REQUIRED libpcre2-8)
 pkg_check_modules(ZSTD REQUIRED libzstd)
-pkg_check_modules(CURL REQUIRED libcurl)
+pkg_check_modules(CURL REQUIRED libcurl) # the headers; report/late.h loads it when it is needed
+find_path(DEBUGINFOD_INCLUDE elfutils/debuginfod.h REQUIRED) # the same
+pkg_check_modules(EDIT REQUIRED libedit)
 pkg_check_modules(CAPSTONE REQUIRED capstone)
 find_path(IBERTY_INCLUDE demangle.h PATH_SUFFIXES libiberty REQUIRED)
 find_library(IBERTY_LIBRARY iberty REQUIRED)
@@ -17,7 +19,7 @@ set(VT_REPORT_SOURCES
     report/memory.c report/error.c report/profile.c
     report/reader.c report/read.c report/read_heap.c report/read_jemalloc.c report/read_cpu.c report/read_contention.c
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
-    report/unpack.c report/read_symbols.c report/fetch.c report/remote.c
+    report/unpack.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
     report/names.c report/module.c report/symbols.c
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
@@ -55,7 +57,7 @@ add_library(vitrine_report STATIC ${VT_REPORT_SOURCES})
 vt_report_flags(vitrine_report)
 set_target_properties(vitrine_report PROPERTIES OUTPUT_NAME vitrine-report)
 set(VT_REPORT_LINK ${LIBDW_LINK_LIBRARIES} ${PCRE2_LINK_LIBRARIES} ${CAPSTONE_LINK_LIBRARIES} ZLIB::ZLIB ${ZSTD_LINK_LIBRARIES}
-    ${CURL_LINK_LIBRARIES} ${IBERTY_LIBRARY} m)
+    ${IBERTY_LIBRARY} ${CMAKE_DL_LIBS} m)
 target_link_libraries(vitrine_report PUBLIC ${VT_REPORT_LINK})
 
 # The same under sanitizers, for tests: vitrine_report_asan, vitrine_report_ubsan.
@@ -81,7 +83,7 @@ function(vt_cli target library folder)
     add_executable(${target} ${VT_CLI_SOURCES})
     target_compile_definitions(${target} PRIVATE VT_LIB_FROM_BIN="${VT_LIB_FROM_BIN}")
     vt_report_flags(${target} ${ARGN})
-    target_link_libraries(${target} PRIVATE ${library})
+    target_link_libraries(${target} PRIVATE ${library} ${EDIT_LINK_LIBRARIES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME vitrine RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})
     foreach(old ${VT_OLD_COMMANDS})
         add_custom_command(TARGET ${target} POST_BUILD
