@@ -65,7 +65,8 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[], options_form[], options_diff[], options_control[], options_ps[];
+    options_convert[], options_flame[], options_form[], options_diff[], options_control[],
+    options_ps[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
