@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "report/control.h"
+#include "report/text.h"
 
 struct process {
     int pid;
@@ -88,7 +89,7 @@ static void print_text(const struct process *p) {
 
 static void print_json(const struct process *p, bool is_first) {
     (void)printf("%s{\"pid\":%d,\"program\":", is_first ? "\n" : ",\n", p->pid);
-    json_string(stdout, p->program);
+    text_json(stdout, p->program);
     (void)printf(",\"resident\":%" PRIu64, p->resident_bytes);
     if (p->is_readable)
         (void)printf(",\"heap\":%" PRIu64 ",\"rate\":%" PRIu64 ",\"exact\":%s",
