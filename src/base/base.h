@@ -46,6 +46,15 @@ VT_INLINE size_t vt_max(size_t a, size_t b) { return a > b ? a : b; }
 VT_INLINE size_t vt_div_up(size_t n, size_t d) { return (n + d - 1) / d; }
 VT_INLINE unsigned vt_log2(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
 
+/* Bits that are set: in pairs, in fours, in eights, and the eight sums added up in the top byte. The built-in one is a call where
+ * the processor is not known to have an instruction for it. */
+VT_INLINE unsigned vt_count_bits(uint64_t n) {
+    n -= n >> 1 & UINT64_C(0x5555555555555555);
+    n = (n & UINT64_C(0x3333333333333333)) + (n >> 2 & UINT64_C(0x3333333333333333));
+    n = (n + (n >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(n * UINT64_C(0x0101010101010101) >> 56);
+}
+
 /* Where the compiler would move a value between registers for nothing on the fast path: keep x in this one. */
 #if defined(__x86_64__)
 #define VT_KEEP_IN_RAX(x) __asm__("" : "+a"(x))

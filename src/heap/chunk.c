@@ -248,8 +248,7 @@ static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts
             struct chunk *c = &vt__chunks[i - 1];
             i = c->next;
             if ((runs_of(c->free_slices, n) & starts) == 0) continue;
-            if (best == NULL ||
-                __builtin_popcountll(c->free_slices) < __builtin_popcountll(best->free_slices))
+            if (best == NULL || vt_count_bits(c->free_slices) < vt_count_bits(best->free_slices))
                 best = c;
         }
         if (best != NULL) return best;
@@ -271,8 +270,8 @@ static size_t use_slices(struct chunk *c, uint64_t mask) {
     vt__chunk_unbin(c);
     c->free_slices &= ~mask;
     vt__chunk_bin(c);
-    size_t n_dirty = (size_t)__builtin_popcountll(c->dirty_slices & mask);
-    size_t n_all = (size_t)__builtin_popcountll(mask);
+    size_t n_dirty = vt_count_bits(c->dirty_slices & mask);
+    size_t n_all = vt_count_bits(mask);
     vt__slices_count(&vt__pool.dirty_slices, 0 - n_dirty);
     vt__slices_count(&vt__pool.used_slices, n_all);
     return n_all - n_dirty;

@@ -25,7 +25,7 @@ static bool is_worth_it(const struct chunk *c) {
     size_t used = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
                   << VT_SLICE_SHIFT;
     if (used < AUTO_MIN_BYTES) return false;
-    return (unsigned)__builtin_popcountll(c->free_slices) <= VT_CHUNK_SLICES / 8;
+    return vt_count_bits(c->free_slices) <= VT_CHUNK_SLICES / 8;
 }
 
 void vt__hugepages_consider(size_t chunk) {

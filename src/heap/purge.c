@@ -63,7 +63,7 @@ static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
 }
 
 static void count_purged(uint64_t done, uint64_t now_ms) { /* under the pool lock */
-    size_t n = (size_t)__builtin_popcountll(done);
+    size_t n = vt_count_bits(done);
     vt__slices_count(&vt__pool.dirty_slices, 0 - n);
     vt__pool.purged_bytes += n << VT_SLICE_SHIFT;
     vt__pool.regret_bytes += n << VT_SLICE_SHIFT;
@@ -101,7 +101,7 @@ static bool purge_a_free_chunk(size_t *below, size_t *sum, uint64_t now_ms) {
     count_purged(done, now_ms);
     vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
-    *sum += (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+    *sum += (size_t)vt_count_bits(done) << VT_SLICE_SHIFT;
     return true;
 }
 
@@ -137,7 +137,7 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
     if (is_free) vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
     vt_unlock(&sh->lock);
-    return (size_t)__builtin_popcountll(done) << VT_SLICE_SHIFT;
+    return (size_t)vt_count_bits(done) << VT_SLICE_SHIFT;
 }
 
 /* Down to `target` bytes of free resident memory; answers the bytes given back. */

@@ -228,8 +228,9 @@ static void fork_child(void) {
     vt_lock_reset(&lock);
 }
 
+static _Atomic bool is_watched; /* forks and births: a profile has begun, at least once */
+
 static void watch(void) {
-    static _Atomic bool is_watched;
     if (atomic_exchange_explicit(&is_watched, true, memory_order_relaxed)) return;
     pthread_atfork(fork_prepare, fork_parent, fork_child);
     vt__life_watch_births();
@@ -373,5 +374,5 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
 
 /* After everything that the program runs at its end. */
 __attribute__((destructor)) static void end(void) {
-    if (vt__cpu_is_on()) (void)vt__life_cpu_stop();
+    if (is_watched && vt__cpu_is_on()) (void)vt__life_cpu_stop();
 }

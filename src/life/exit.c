@@ -5,12 +5,17 @@
 #include "dump/stats.h"
 #include "life/life.h"
 
-static void at_exit(void) {
+static void at_exit(void *unused) {
+    (void)unused;
     if (vt_opt(stats)) vt__stats_write_fd(2, VT_TEXT_FORMAT);
     vt__life_heap_end();
 }
 
+/* What atexit is made of: like pthread_atfork (thread.c) that one is linked behind all of our code. */
+extern int __cxa_atexit(void (*handler)(void *), void *arg, void *dso);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
 /* Registered at the first malloc, so it runs after nearly everything else that runs at exit. */
 void vt__life_watch_exit(void) {
-    (void)atexit(at_exit); /* allowed: host climate, no lock is held */
+    (void)__cxa_atexit(at_exit, NULL, &__dso_handle); /* allowed: host climate, no lock is held */
 }

@@ -60,4 +60,15 @@ bool vt__life_watch_threads(void) {
     return ends.has_key;
 }
 
-void vt__life_watch_forks(void) { pthread_atfork(fork_prepare, fork_parent, fork_child); }
+/* glibc's pthread_atfork is a piece of code linked into each library, behind all of ours: to call it would make the last 64 KiB
+ * of the library resident in every program. This is what it calls. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *dso) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+void vt__life_watch_forks(void) {
+    if (__register_atfork != NULL)
+        __register_atfork(fork_prepare, fork_parent, fork_child, &__dso_handle);
+    else
+        pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
