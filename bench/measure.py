@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import rows
 
@@ -21,6 +21,7 @@ class Allocator:
     name: str
     path: str    # "" for glibc
     role: str    # "ours", "peer", or "noise": glibc again under another name
+    env: dict = field(default_factory=dict)    # {tmp} is filled in
 
 
 def find_program(name):
@@ -101,6 +102,7 @@ class Bench:
         argv += ["-p", preload] if preload else []
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         env.update(row.env, LC_ALL="C")
+        env.update({name: text.format(tmp=self.tmp) for name, text in allocator.env.items()})
         with open(paths["stdout"], "w") as out, open(paths["stderr"], "w") as err:
             program = subprocess.Popen(argv + self.command(row), stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=err, env=env, start_new_session=True)

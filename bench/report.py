@@ -5,10 +5,13 @@
      "rows": [{"name": "lua", "group": "real", "what": "...", "command": [...], "note": "",
                "samples": {"glibc": [{"cpu": 0.5, "wall": ..., "figures": {}}, ...]}}]}
 
-A document read back gives the same tables. digest() adds what is computed from the samples.
+and "profile", see profilers.py. A document read back gives the same tables. digest() adds what is
+computed from the samples.
 """
 import math
 import statistics
+
+import profilers
 
 GROUPS = ("single", "multi", "real")
 
@@ -108,6 +111,7 @@ def digest(doc):
                 for name in names(doc, "ours", "peer", "noise")} if rows else {}
     doc["best_peer"] = {key: best_single_peer(doc, key) for key, _, _, _ in METRICS}
     doc["noise"] = {key: noise(doc, key) for key, _, _, _ in METRICS}
+    profilers.digest(doc)
     return doc
 
 
@@ -224,7 +228,7 @@ def tables(doc):
         made += [metric_table(doc, *metric) for metric in METRICS] + [geomean_table(doc)]
     if any(r["group"] == "memory" for r in doc["rows"]):
         made.append(memory_table(doc))
-    return made
+    return made + profilers.tables(doc)
 
 
 def head(doc):

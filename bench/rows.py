@@ -39,6 +39,44 @@ PEERS = [
 ]
 
 
+# What profiling costs: each of these against itself, off and on.
+PROFILE_PERIOD = 512 * 1024
+
+
+@dataclass
+class Profiler:
+    group: str                   # sampling: of the rows below; exact: every allocation, of EXACT
+    name: str
+    library: str                 # soname; "ours"; "" is glibc
+    package: str
+    off: dict
+    on: dict
+    extra: str = ""              # preloaded instead when on
+    divisor: int = 1             # of the work: a pair of gperftools' takes 18 us, one of ours 0.05
+
+
+PROFILERS = [
+    Profiler("sampling", "vitrine", "ours", "",
+             {"VITRINE_SAMPLE": "0"}, {"VITRINE_SAMPLE": str(PROFILE_PERIOD)}),
+    Profiler("sampling", "jemalloc", "libjemalloc.so.2", "libjemalloc2",
+             {"MALLOC_CONF": "prof:false"}, {"MALLOC_CONF": "prof:true,lg_prof_sample:19"}),
+    Profiler("sampling", "tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4",
+             {"TCMALLOC_SAMPLE_PARAMETER": "0"},
+             {"TCMALLOC_SAMPLE_PARAMETER": str(PROFILE_PERIOD)}),
+    Profiler("exact", "vitrine", "ours", "",
+             {"VITRINE_SAMPLE": "0"},
+             {"VITRINE_EXACT": "on", "VITRINE_HEAP_PROFILE": "{tmp}/exact"}),
+    Profiler("exact", "heaptrack", "", "libheaptrack", {},
+             {"DUMP_HEAPTRACK_OUTPUT": "{tmp}/heaptrack.raw"},
+             extra="/usr/lib/heaptrack/libheaptrack_preload.so", divisor=4),
+    Profiler("exact", "tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4", {},
+             {"HEAPPROFILE": "{tmp}/heapprofile"}, divisor=80),
+    Profiler("exact", "jemalloc", "libjemalloc.so.2", "libjemalloc2",
+             {"MALLOC_CONF": "prof:false"}, {"MALLOC_CONF": "prof:true,lg_prof_sample:0"},
+             divisor=40),
+]
+
+
 @dataclass
 class Row:
     name: str
@@ -164,4 +202,11 @@ ROWS = [
     frag("frag-random", "random", 0, 1024, "1 GiB of 16-4095 bytes, nine in ten freed at random"),
     frag("frag-first", "first", 0, 1024, "1 GiB of 16-4095 bytes, the first nine tenths freed"),
     frag("frag-128-first", "first", 128, 512, "512 MiB of 128 bytes, the first nine tenths freed"),
+]
+
+EXACT = [
+    Row("exact-recurring", "exact", "deep recurring 26 {work}", 8_000_000,
+        "malloc and free at 26 frames, the same stack each time"),
+    Row("exact-random", "exact", "deep random 26 {work}", 8_000_000,
+        "malloc and free at 26 frames, of which the last 8 are a random path: 6561 stacks"),
 ]

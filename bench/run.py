@@ -19,6 +19,7 @@ import time
 
 sys.dont_write_bytecode = True     # no __pycache__ in the source tree
 import measure  # noqa: E402
+import profilers  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
 import targets  # noqa: E402
@@ -48,6 +49,8 @@ def parse_options():
     p.add_argument("--no-default-peers", action="store_true", help="glibc and --peers only")
     p.add_argument("--rows", default="*", metavar="GLOB,...",
                    help="names or groups, for example 'batch-*,real'")
+    p.add_argument("--only", choices=("allocators", "profile"),
+                   help="allocators against each other, or what profiling costs; default both")
     p.add_argument("--rounds", type=int, metavar="N",
                    help=f"default {DEFAULT_ROUNDS}; {rows.QUICK_ROUNDS} with --quick")
     p.add_argument("--quick", action="store_true",
@@ -106,11 +109,16 @@ def choose_allocators(options):
     return chosen
 
 
+def matches(row, glob):
+    return fnmatch.fnmatchcase(row.name, glob) or row.group == glob
+
+
 def choose_rows(options):
     globs = options.rows.split(",")
-    chosen = [r for r in rows.ROWS
-              if any(fnmatch.fnmatchcase(r.name, g) or r.group == g for g in globs)]
-    if not chosen:
+    chosen = [r for r in rows.ROWS + (rows.EXACT if options.list else [])
+              if any(matches(r, g) for g in globs)] if options.only != "profile" else []
+    wanted = chosen or [r for r in rows.ROWS + rows.EXACT if any(matches(r, g) for g in globs)]
+    if not wanted:
         stop(EXIT_USAGE, f"no row matches '{options.rows}'; see --list")
     return chosen
 
@@ -121,7 +129,7 @@ class Progress:
     """One line on stderr, overwritten on a terminal, else at most every ten seconds."""
 
     def __init__(self, plan):
-        self.left = [(row.name, allocator.name) for _, row, allocator in plan]
+        self.left = [(row.name, allocator.name) for _, row, *_, allocator in plan]
         self.n_all, self.seconds, self.shown = len(plan), {}, 0.0
         self.is_tty = sys.stderr.isatty()
 
@@ -216,6 +224,39 @@ def run_all(bench, chosen_rows, allocators, rounds, doc):
         progress.end()
 
 
+def run_profile(options, bench, rounds, doc):
+    """What profiling costs: our first library and its peers, each against itself."""
+    if options.only == "allocators" or not options.lib:
+        return
+    ours = next(named_paths(options.lib))[1]
+    part = doc["profile"] = {"rows": []}
+    steps = []
+    for group in ("sampling", "exact"):
+        found, warnings = profilers.variants(group, ours, library_cache())
+        for text in warnings:
+            say(f"bench: warning: {text}")
+        picked = profilers.chosen(group, options.rows.split(","), matches)
+        part["rows"] += profilers.empty_rows(bench, group, picked, found)
+        runnable = [r for r in picked if not measure.missing_programs(r)]
+        steps += profilers.plan(runnable, found, rounds)
+    samples = {(r["name"], name, state): s for r in part["rows"]
+               for name, states in r["samples"].items() for state, s in states.items()}
+    progress = Progress(steps)
+    try:
+        for turn, row, name, state, allocator in steps:
+            progress.show(f"profiling, round {turn + 1}/{rounds}  {row.name}  {allocator.name}"
+                          f"  about {progress.eta()} left")
+            bench.prepare(row)
+            began = time.monotonic()
+            samples[row.name, name, state].append(bench.run(row, allocator))
+            progress.done(time.monotonic() - began)
+    except KeyboardInterrupt:
+        doc["interrupted"] = True
+        say("\nbench: interrupted; what follows is what there is")
+    finally:
+        progress.end()
+
+
 def bench_document(options):
     if not os.access(os.path.join(options.bin, "launch"), os.X_OK):
         stop(EXIT_COULD_NOT, f"no bench programs in '{options.bin}';"
@@ -229,6 +270,8 @@ def bench_document(options):
             say(f"bench: warning: the machine is busy (load {doc['machine']['load']:.2f});"
                 " the figures will be noisy")
         run_all(bench, chosen_rows, allocators, rounds, doc)
+        if not doc.get("interrupted"):
+            run_profile(options, bench, rounds, doc)
     finally:
         bench.close()
     return doc
@@ -249,6 +292,7 @@ def publish(options, doc):
     report.digest(doc)
     text, markdown = report.as_text(doc), report.as_markdown(doc)
     every_sample = [s for r in doc["rows"] for samples in r["samples"].values() for s in samples]
+    every_sample += profilers.every_sample(doc)
     failed = doc.get("interrupted", False) or any("error" in s for s in every_sample)
     ours = report.names(doc, "ours")
     if options.check:

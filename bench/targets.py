@@ -1,4 +1,4 @@
-"""What we hold ourselves to, as ratios within one run, for one library of ours.
+"""What we hold ourselves to, as ratios within one run: for one library of ours, and for the analysis tool.
 
 Works on the document that report.py describes."""
 from dataclasses import dataclass
@@ -13,6 +13,11 @@ TRIVIAL_KIB = 512        # above glibc
 THREADS_KIB = 4096       # above glibc, 100 idle threads
 KEPT = 1.20              # RSS within 1 s, of what is kept when the first nine tenths are freed
 FRAG = 1.00              # of the leanest peer, nine in ten freed at random
+PROFILED = "vitrine"     # what profilers.py calls the first library of ours
+SAMPLING = 1.005         # CPU with samples of without, geometric mean
+RECURRING = 1 / 5        # of heaptrack's overhead, the same stack each time
+RANDOM = 1 / 3           # the same, random call trees
+GPERFTOOLS = 1 / 25      # of HEAPPROFILE's
 
 
 @dataclass
@@ -31,6 +36,11 @@ def verify(doc, ours):
             above_glibc(doc, ours, "rss-100-threads", THREADS_KIB),
             given_back(doc, ours),
             leanest_after_random_frees(doc, ours),
+            sampling(doc, ours),
+            exact(doc, ours, "exact-recurring", "heaptrack", RECURRING),
+            exact(doc, ours, "exact-random", "heaptrack", RANDOM),
+            exact(doc, ours, "exact-recurring", "tcmalloc", GPERFTOOLS),
+            exact(doc, ours, "exact-random", "tcmalloc", GPERFTOOLS),
             sound(doc, ours)]
 
 
@@ -115,6 +125,27 @@ def leanest_after_random_frees(doc, ours):
     return Verdict(target, met if lines else None, lines)
 
 
+def sampling(doc, ours):
+    target = f"sampled profile: CPU at most {SAMPLING:.3f} of sampling off, geometric mean"
+    means = doc.get("profile", {}).get("geomean", {})
+    if not means.get(PROFILED):
+        return Verdict(target, None, [])
+    others = ", ".join(f"{name} {value:.3f}" for name, value in means.items()
+                       if name != PROFILED and value)
+    return Verdict(target, means[PROFILED] <= SAMPLING, [f"{means[PROFILED]:.3f}; {others}"])
+
+
+def exact(doc, ours, name, peer, limit):
+    target = f"{name}: overhead at most {limit:.2f} of {peer}'s"
+    row = next((r for r in doc.get("profile", {}).get("rows", []) if r["name"] == name), None)
+    seen = row["overhead_ns"] if row else {}
+    if not {PROFILED, peer} <= set(seen) or seen[peer] <= 0:
+        return Verdict(target, None, [])
+    return Verdict(target, seen[PROFILED] <= limit * seen[peer],
+                   [f"{seen[PROFILED] / seen[peer]:.3f}: {seen[PROFILED]:.0f} ns,"
+                    f" {peer} {seen[peer]:.0f}"])
+
+
 def sound(doc, ours):
     """A row that crashes or answers wrongly must not vanish from the means unseen."""
     bad = [f"{row['name']}: {note}" for row in doc["rows"] for note in row["notes"]
@@ -131,3 +162,32 @@ def as_text(verdicts, ours):
     n_missed = sum(v.met is False for v in verdicts)
     out.append(f"{n_missed} of {len(verdicts)} targets missed")
     return "\n".join(out) + "\n"
+
+
+# ---- the analysis tool (tools.py)
+
+TOOL_CPU = [             # row, peer, at most so much of its CPU seconds
+    ("heap", "go tool pprof", 1 / 10),
+    ("jemalloc", "jeprof", 1 / 50),
+    ("cpu", "go tool pprof", 1 / 5),
+]
+TOOL_MB = 200            # RSS, every row
+
+
+def verify_tools(doc):
+    rows = {row["name"]: row["tools"] for row in doc["rows"]}
+    good = lambda tools, name: name in tools and "error" not in tools[name]
+    verdicts = []
+    for name, peer, limit in TOOL_CPU:
+        target = f"{name}: at most 1/{1 / limit:.0f} of the CPU of {peer}"
+        tools = rows.get(name, {})
+        if not good(tools, "vitrine") or not good(tools, peer):
+            verdicts.append(Verdict(target, False if "error" in tools.get("vitrine", {}) else None, []))
+            continue
+        mine, theirs = tools["vitrine"]["cpu"], tools[peer]["cpu"]
+        least = "at least " if tools[peer]["is_cut"] else ""
+        verdicts.append(Verdict(target, mine <= limit * theirs, [f"{mine:.2f} s, {peer} {least}{theirs:.2f} s: 1/{theirs / mine:.0f}"]))
+    sizes = {name: tools["vitrine"]["rss_mb"] for name, tools in rows.items() if good(tools, "vitrine")}
+    verdicts.append(Verdict(f"at most {TOOL_MB} MB", max(sizes.values()) <= TOOL_MB if sizes else None,
+                            [f"{name}: {mb:.0f} MB" for name, mb in sizes.items()]))
+    return verdicts

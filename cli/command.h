@@ -31,6 +31,9 @@ struct settings {
     uint32_t n_max;
     /* where it goes */
     const char *output, *to, *title, *view;
+    /* of a running program */
+    const char *format;
+    uint32_t timeout_s;
     /* what `run` records */
     bool heap, cpu, exact;
     const char *rate, *every;
@@ -62,21 +65,24 @@ struct option_row {
 
 /* Groups end in a row without a name. */
 extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[], options_form[], options_diff[];
+    options_convert[], options_flame[], options_form[], options_diff[], options_control[],
+    options_ps[];
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
     const char *example;
     const struct option_row *groups[8]; /* ended by NULL */
     uint32_t min_files;
-    const char *missing; /* what to say when there are fewer */
+    const char *missing;          /* what to say when there are fewer */
+    void (*more_help)(FILE *out); /* behind the options; may be NULL */
     bool
         has_arguments; /* the first word that is no option ends the options: a program's own follow */
     int (*run)(struct settings *s);
 };
 
 extern const struct command cmd_top, cmd_tree, cmd_peek, cmd_traces, cmd_collapsed, cmd_raw,
-    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_disasm, cmd_tags, cmd_run;
+    cmd_convert, cmd_diff, cmd_flame, cmd_graph, cmd_list, cmd_disasm, cmd_tags, cmd_run, cmd_ps,
+    cmd_ctl;
 extern const struct command *const commands[]; /* ended by NULL; in the order of the help */
 
 const struct command *command_find(const char *name); /* NULL: none */

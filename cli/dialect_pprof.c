@@ -324,9 +324,20 @@ static int put_symbols(const struct settings *s, FILE *out) {
 
 /* ---- the whole */
 
+static void tell_sampling(const struct profile *p) {
+    if (p->heap_version == 0) return;
+    if (p->period == 128 * 1024) /* also what is assumed when the file does not say */
+        (void)fputs("Adjusting heap profiles for 1-in-128KB sampling rate\n", stderr);
+    else
+        (void)fprintf(stderr, "Adjusting heap profiles for 1-in-%lld sampling rate\n",
+                      (long long)p->period);
+    if (p->heap_version == 2) (void)fputs("Heap version 2\n", stderr);
+}
+
 static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
+    tell_sampling(p);
     int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
     profile_free(p);
     return status;

@@ -7,9 +7,9 @@
 #include <vitrine.h>
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_top,     &cmd_tree,   &cmd_peek,  &cmd_list,
-    &cmd_traces, &cmd_diff,    &cmd_flame,  &cmd_graph, &cmd_collapsed,
-    &cmd_raw,    &cmd_convert, &cmd_disasm, &cmd_tags,  NULL,
+    &cmd_run,    &cmd_top,     &cmd_tree, &cmd_peek,  &cmd_list,  &cmd_disasm,
+    &cmd_traces, &cmd_tags,    &cmd_diff, &cmd_flame, &cmd_graph, &cmd_collapsed,
+    &cmd_raw,    &cmd_convert, &cmd_ps,   &cmd_ctl,   NULL,
 };
 
 static void help(FILE *out) {

@@ -68,6 +68,19 @@ const struct option_row options_flame[] = {
     {0},
 };
 
+const struct option_row options_ps[] = {
+    {"json", 0, OPTION_FLAG, AT(json), NULL, "JSON, in bytes"},
+    {0},
+};
+const struct option_row options_control[] = {
+    {"timeout", 0, OPTION_NUMBER, AT(timeout_s), "SECONDS",
+     "wait so long for the answer (default: 5)"},
+    {"format", 0, OPTION_TEXT, AT(format), "NAME",
+     "of dump: proto, gperftools, jemalloc or collapsed (default: the program's heap_format)"},
+    {"json", 0, OPTION_FLAG, AT(json), NULL, "of stats: JSON"},
+    {0},
+};
+
 const struct option_row options_diff[] = {
     {"view", 0, OPTION_TEXT, AT(view), "NAME",
      "top, tree, peek, list, traces, flame, graph ... (default: top)"},
@@ -232,5 +245,6 @@ void command_help(const struct command *c, FILE *out) {
                 (void)fprintf(out, "      --%-18s %s\n", left, o->help);
         }
     }
+    if (c->more_help) c->more_help(out);
     (void)fprintf(out, "\nexample:\n  %s\n", c->example);
 }

@@ -12,10 +12,13 @@
  */
 #include "cli/dialect_pprof.h"
 
+#include <histedit.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_ROWS 10
+#define HISTORY_LINES 200
 #define MAX_WORDS 1000 /* characters of joined words */
 
 static const struct command_row {
@@ -155,16 +158,68 @@ static bool obey(const struct asked *a, const struct settings *s, struct profile
     return true;
 }
 
-int pprof_prompt(const struct asked *a, const struct settings *s, struct profile *p) {
-    char *text = NULL;
-    size_t room = 0;
-    const char *name = a->is_jeprof ? "jeprof" : "pprof";
-    (void)fprintf(stderr, "Welcome to %s!  For help, type 'help'.\n", name);
-    for (;;) {
-        (void)fflush(stdout);
-        (void)fprintf(stderr, "(%s) ", name);
-        if (getline(&text, &room, stdin) < 0 || !obey(a, s, p, text)) break;
+/* ---- lines: from a terminal with libedit's keys and history, else as they come */
+
+struct lines {
+    char prompt[16];
+    EditLine *editor; /* NULL: no terminal */
+    History *history;
+    char *text;
+    size_t room;
+};
+
+static char *prompt_of(EditLine *editor) {
+    struct lines *l = NULL;
+    (void)el_get(editor, EL_CLIENTDATA, &l);
+    return l->prompt;
+}
+
+static void lines_begin(struct lines *l, const char *name) {
+    HistEvent event;
+    *l = (struct lines){.prompt = ""};
+    (void)snprintf(l->prompt, sizeof l->prompt, "(%s) ", name);
+    if (!isatty(0) || !isatty(2)) return;
+    l->editor = el_init(name, stdin, stderr, stderr);
+    l->history = history_init();
+    if (l->editor == NULL || l->history == NULL) return;
+    (void)history(l->history, &event, H_SETSIZE, HISTORY_LINES);
+    (void)el_set(l->editor, EL_CLIENTDATA, l);
+    (void)el_set(l->editor, EL_PROMPT, prompt_of);
+    (void)el_set(l->editor, EL_EDITOR, "emacs");
+    (void)el_set(l->editor, EL_SIGNAL, 1);
+    (void)el_set(l->editor, EL_HIST, history, l->history);
+}
+
+/* NULL: no more. Good until the next. */
+static char *lines_next(struct lines *l) {
+    HistEvent event;
+    int n;
+    (void)fflush(stdout);
+    if (l->editor == NULL || l->history == NULL) {
+        (void)fputs(l->prompt, stderr);
+        return getline(&l->text, &l->room, stdin) < 0 ? NULL : l->text;
     }
-    free(text);
+    const char *line = el_gets(l->editor, &n);
+    if (line == NULL || n <= 0) return NULL;
+    if (n > 1) (void)history(l->history, &event, H_ENTER, line);
+    free(l->text);
+    l->text = report_copy(line, strlen(line));
+    return l->text;
+}
+
+static void lines_end(struct lines *l) {
+    if (l->editor) el_end(l->editor);
+    if (l->history) history_end(l->history);
+    free(l->text);
+}
+
+int pprof_prompt(const struct asked *a, const struct settings *s, struct profile *p) {
+    const char *name = a->is_jeprof ? "jeprof" : "pprof";
+    struct lines lines;
+    char *text;
+    (void)fprintf(stderr, "Welcome to %s!  For help, type 'help'.\n", name);
+    lines_begin(&lines, name);
+    while ((text = lines_next(&lines)) != NULL && obey(a, s, p, text)) {}
+    lines_end(&lines);
     return output_close(s, stdout) == EXIT_FINE ? 0 : 1;
 }

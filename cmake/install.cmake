@@ -4,7 +4,7 @@
 #   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a
 #   lib/pkgconfig    vitrine.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
-#   include/         vitrine.h
+#   include/         vitrine.h, vitrine-control.h
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
@@ -41,7 +41,7 @@ add_library(vitrine::static ALIAS vitrine_static)
 install(TARGETS vitrine vitrine_secure vitrine_static EXPORT vitrine-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/include/vitrine.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/include/vitrine.h ${CMAKE_SOURCE_DIR}/include/vitrine-control.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # ---- the CMake package
 

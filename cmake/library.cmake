@@ -23,12 +23,12 @@ set(VT_SOURCES
     src/heap/shelf.c src/heap/medium.c src/heap/draw.c
     src/heap/thread.c src/heap/large.c src/heap/alloc.c src/heap/check.c src/heap/stats.c
     src/probe/table.c src/probe/chance.c src/probe/sample.c src/probe/sample_sites.c src/probe/growth.c src/probe/labels.c
-    src/probe/exact.c src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c
+    src/probe/exact.c src/probe/maps.c src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c
     src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
     src/life/start.c src/life/thread.c src/life/purger.c src/life/foreign.c src/life/exit.c
-    src/life/heap_dump.c src/life/cpu.c src/life/cpu_births.c src/life/cpu_labels.c
+    src/life/heap_dump.c src/life/control.c src/life/cpu.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
@@ -51,7 +51,7 @@ endfunction()
 
 function(vt_shared target output)
     add_library(${target} SHARED ${VT_SHARED_SOURCES} ${VT_OVERRIDE_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S
-        src/dialect/pthread.c)
+        src/dialect/mmap.c src/dialect/pthread.c)
     vt_flags(${target} ${ARGN})
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)

@@ -5,10 +5,12 @@
 
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(LIBDW REQUIRED libdw libelf libdebuginfod)
+pkg_check_modules(LIBDW REQUIRED libdw libelf)
 pkg_check_modules(PCRE2 REQUIRED libpcre2-8)
 pkg_check_modules(ZSTD REQUIRED libzstd)
-pkg_check_modules(CURL REQUIRED libcurl)
+pkg_check_modules(CURL REQUIRED libcurl) # the headers; report/late.h loads it when it is needed
+find_path(DEBUGINFOD_INCLUDE elfutils/debuginfod.h REQUIRED) # the same
+pkg_check_modules(EDIT REQUIRED libedit)
 pkg_check_modules(CAPSTONE REQUIRED capstone)
 find_path(IBERTY_INCLUDE demangle.h PATH_SUFFIXES libiberty REQUIRED)
 find_library(IBERTY_LIBRARY iberty REQUIRED)
@@ -17,14 +19,15 @@ set(VT_REPORT_SOURCES
     report/memory.c report/error.c report/profile.c
     report/reader.c report/read.c report/read_heap.c report/read_jemalloc.c report/read_cpu.c report/read_contention.c
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
-    report/unpack.c report/read_symbols.c report/fetch.c report/remote.c
+    report/unpack.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
     report/names.c report/module.c report/symbols.c
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c
     report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
-    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c)
+    report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c
+    report/elf_symbol.c report/control.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js flame.svg flame.html)
@@ -54,7 +57,7 @@ add_library(vitrine_report STATIC ${VT_REPORT_SOURCES})
 vt_report_flags(vitrine_report)
 set_target_properties(vitrine_report PROPERTIES OUTPUT_NAME vitrine-report)
 set(VT_REPORT_LINK ${LIBDW_LINK_LIBRARIES} ${PCRE2_LINK_LIBRARIES} ${CAPSTONE_LINK_LIBRARIES} ZLIB::ZLIB ${ZSTD_LINK_LIBRARIES}
-    ${CURL_LINK_LIBRARIES} ${IBERTY_LIBRARY} m)
+    ${IBERTY_LIBRARY} ${CMAKE_DL_LIBS} m)
 target_link_libraries(vitrine_report PUBLIC ${VT_REPORT_LINK})
 
 # The same under sanitizers, for tests: vitrine_report_asan, vitrine_report_ubsan.
@@ -69,7 +72,7 @@ endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
-    cli/pprof_prompt.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c)
+    cli/pprof_prompt.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.
@@ -80,7 +83,7 @@ function(vt_cli target library folder)
     add_executable(${target} ${VT_CLI_SOURCES})
     target_compile_definitions(${target} PRIVATE VT_LIB_FROM_BIN="${VT_LIB_FROM_BIN}")
     vt_report_flags(${target} ${ARGN})
-    target_link_libraries(${target} PRIVATE ${library})
+    target_link_libraries(${target} PRIVATE ${library} ${EDIT_LINK_LIBRARIES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME vitrine RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})
     foreach(old ${VT_OLD_COMMANDS})
         add_custom_command(TARGET ${target} POST_BUILD

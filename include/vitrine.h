@@ -49,6 +49,17 @@ struct vt_stats {
     uint64_t n_remote;  /* blocks freed by another thread than their owner, sum since the start */
     uint64_t n_large;   /* large blocks (above 64 KiB) in use */
     uint64_t large;     /* their bytes; part of allocated */
+    /* of heap profiles */
+    uint64_t n_samples;      /* allocations sampled, sum since the start */
+    uint64_t n_samples_live; /* of these in use */
+    uint64_t n_samples_lost; /* of these not remembered, for want of memory */
+    uint64_t sampled;        /* in use, as estimated from the samples */
+    uint64_t sampled_peak;   /* the most there was of it, within a twentieth */
+    uint64_t n_stacks;       /* distinct call stacks kept */
+    uint64_t n_stacks_lost;  /* stacks not kept, for want of room */
+    uint64_t stacks;         /* bytes of the table that keeps them; not part of metadata */
+    uint64_t n_walks;        /* call stacks taken, sum since the start */
+    uint64_t n_walks_cut;    /* of these that could not be followed to their outermost frame */
 };
 
 /* Fill *stats, whose `size` field the caller has set. Returns 0, or -EINVAL when size is smaller than the first version
@@ -56,6 +67,8 @@ struct vt_stats {
 int vt_stats_get(struct vt_stats *stats);
 
 /* ---- heap profiles ----
+ *
+ * Another process of the same user may ask for most of what follows, too: vitrine-control.h, vitrine ctl.
  *
  * The heap is always sampled: one allocation for every 512 KiB on average is remembered with its stack until it is freed.
  * Change the rate with VITRINE=sample=BYTES or vt_heap_set_rate; 0 is off. What a profile says are estimates, unbiased. */
@@ -67,9 +80,18 @@ enum vt_heap_format {
     VT_COLLAPSED        /* a line per stack, for flame graphs; bytes in use */
 };
 
+enum vt_heap_kind {
+    VT_HEAP_SAMPLED,  /* in use now, and allocated since the start: estimates */
+    VT_HEAP_EXACT,    /* the same of what was allocated while vt_heap_set_exact was on: the truth */
+    VT_HEAP_GROWTH,   /* where the heap took address space from the system; never decreases */
+    VT_HEAP_PEAK,     /* in use when most was: estimates */
+    VT_HEAP_MMAP,     /* what the program mapped by itself; needs the option heap_mmap */
+    VT_HEAP_LIFETIMES /* as VT_HEAP_SAMPLED, with what was freed told apart by its age */
+};
+
 /* Write profiles to PREFIX.0001.heap, PREFIX.0002.heap and so on: at exit, when vt_heap_dump is called, and when the options
- * heap_interval, heap_growth, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
- * format is that of the option heap_format. Returns 0, or a negative errno. */
+ * heap_interval, heap_growth, heap_peak, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
+ * format and kind are those of the options heap_format and heap_kind. Returns 0, or a negative errno. */
 int vt_heap_start(const char *prefix);
 
 /* Write one now: with a '/' in it, `path` is the file's name; else it is the next of vt_heap_start's (NULL, or a word on why).
@@ -80,8 +102,9 @@ int vt_heap_dump(const char *path);
 /* Write no more of them. */
 void vt_heap_stop(void);
 
-/* Write a profile to a file descriptor. Returns 0, or a negative errno. */
+/* Write a profile to a file descriptor: of the kind that files have, or of any kind. Returns 0, or a negative errno. */
 int vt_heap_profile_fd(int fd, enum vt_heap_format format);
+int vt_heap_profile_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind);
 
 /* From now on remember one allocation for every so many bytes; 0: none. Those already remembered stay. */
 void vt_heap_set_rate(size_t mean_bytes);

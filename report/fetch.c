@@ -1,4 +1,4 @@
-/* fetch.c - see fetch.h. Climate: cli. */
+/* fetch.c - see fetch.h. libcurl is loaded by the first fetch (late.h). Climate: cli. */
 #include "report/fetch.h"
 
 #include <curl/curl.h>
@@ -6,9 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/late.h"
+
 #define CONNECT_SECONDS 10
 #define MAX_REDIRECTS 5
 #define MAX_BYTES ((size_t)1 << 32) /* a server that sends more does not send a profile */
+
+static struct {
+    bool is_ready;
+    __typeof__(curl_global_init) *global_init;
+    __typeof__(curl_easy_init) *init;
+    __typeof__(curl_easy_cleanup) *cleanup;
+    __typeof__(curl_easy_setopt) *setopt;
+    __typeof__(curl_easy_perform) *perform;
+    __typeof__(curl_easy_getinfo) *getinfo;
+    __typeof__(curl_easy_strerror) *strerror;
+} curl;
+
+static bool load_curl(void) {
+    static const struct late_function functions[] = {
+        {"curl_global_init", &curl.global_init}, {"curl_easy_init", &curl.init},
+        {"curl_easy_cleanup", &curl.cleanup},    {"curl_easy_setopt", &curl.setopt},
+        {"curl_easy_perform", &curl.perform},    {"curl_easy_getinfo", &curl.getinfo},
+        {"curl_easy_strerror", &curl.strerror},  {NULL, NULL}};
+    if (!curl.is_ready)
+        curl.is_ready =
+            (late_load("libcurl.so.4", functions) || late_load("libcurl-gnutls.so.4", functions)) &&
+            curl.global_init(CURL_GLOBAL_DEFAULT) == 0;
+    return curl.is_ready;
+}
 
 static size_t keep(char *bytes, size_t size, size_t n, void *context) {
     struct buffer *b = context;
@@ -41,39 +67,38 @@ static int failed(const struct fetch *f, CURLcode code, const char *why, struct 
 }
 
 static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *why) {
-    bool is_good = curl_easy_setopt(c, CURLOPT_URL, f->url) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)f->n_seconds) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_USERAGENT, "vitrine") == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK;
-    is_good &= curl_easy_setopt(c, CURLOPT_WRITEDATA, out) == CURLE_OK;
+    bool is_good = curl.setopt(c, CURLOPT_URL, f->url) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_FOLLOWLOCATION, 1L) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_TIMEOUT, (long)f->n_seconds) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_USERAGENT, "vitrine") == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_WRITEDATA, out) == CURLE_OK;
     if (f->post) {
-        is_good &= curl_easy_setopt(c, CURLOPT_POSTFIELDS, f->post) == CURLE_OK;
-        is_good &= curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(f->post)) ==
-                   CURLE_OK;
+        is_good &= curl.setopt(c, CURLOPT_POSTFIELDS, f->post) == CURLE_OK;
+        is_good &=
+            curl.setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(f->post)) == CURLE_OK;
     }
     return is_good;
 }
 
 int fetch(const struct fetch *f, struct buffer *out, struct report_error *e) {
-    static bool is_ready;
     char why[CURL_ERROR_SIZE] = "";
     size_t begin = out->n;
     long status = 0;
-    if (!is_ready && curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-        return report_fail(e, ENOMEM, "'%s': libcurl does not start", f->url);
-    is_ready = true;
-    CURL *c = curl_easy_init();
+    if (!load_curl())
+        return report_fail(e, ENOTSUP, "'%s': fetching it needs libcurl, which is not here",
+                           f->url);
+    CURL *c = curl.init();
     if (c == NULL) return report_fail(e, ENOMEM, "'%s': no memory to fetch it", f->url);
-    CURLcode code = ask_for(c, f, out, why) ? curl_easy_perform(c) : CURLE_FAILED_INIT;
-    (void)curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_cleanup(c);
-    if (code != CURLE_OK) return failed(f, code, *why ? why : curl_easy_strerror(code), e);
+    CURLcode code = ask_for(c, f, out, why) ? curl.perform(c) : CURLE_FAILED_INIT;
+    (void)curl.getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+    curl.cleanup(c);
+    if (code != CURLE_OK) return failed(f, code, *why ? why : curl.strerror(code), e);
     return answered(f, status, out, begin, e);
 }

@@ -82,6 +82,8 @@ struct profile_text {
 
 struct profile {
     enum profile_kind kind;
+    unsigned
+        heap_version; /* of gperftools' heap samples: 1 or 2, by which rule they were scaled; else 0 */
     bool is_difference;    /* something was subtracted: values may be below zero */
     uint32_t default_type; /* which of the types a view shows unless told */
     struct profile_type period_type;

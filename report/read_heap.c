@@ -100,6 +100,7 @@ static int read(struct input *in) {
         p->period_type =
             (struct profile_type){profile_string(p, "space"), profile_string(p, "bytes")};
         p->period = (int64_t)h.rate;
+        p->heap_version = h.how == UNSAMPLE_V2 ? 2 : 1;
     }
     error = read_stacks(in, &h, &sum);
     if (error != 0) return error;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/late.h"
 #include "report/names.h"
 #include "report/progress.h"
 
@@ -179,23 +180,40 @@ static struct module *open_in_folders(const struct resolving *r,
     return m;
 }
 
+static struct {
+    __typeof__(debuginfod_begin) *begin;
+    __typeof__(debuginfod_find_debuginfo) *find_debuginfo;
+    __typeof__(debuginfod_find_executable) *find_executable;
+    __typeof__(debuginfod_end) *end;
+} servers;
+
+static bool load_servers(void) {
+    static const struct late_function functions[] = {
+        {"debuginfod_begin", &servers.begin},
+        {"debuginfod_find_debuginfo", &servers.find_debuginfo},
+        {"debuginfod_find_executable", &servers.find_executable},
+        {"debuginfod_end", &servers.end},
+        {NULL, NULL}};
+    return servers.begin || late_load("libdebuginfod.so.1", functions);
+}
+
 /* Asks the servers of DEBUGINFOD_URLS for the debug file, then for the program itself. */
 static struct module *open_from_servers(const struct resolving *r,
                                         const struct profile_mapping *map) {
     const char *urls = getenv("DEBUGINFOD_URLS"), *id = profile_text(r->p, map->build_id);
     struct module *m = NULL;
     char *path = NULL;
-    if (urls == NULL || *urls == '\0' || strlen(id) < 4) return NULL;
-    debuginfod_client *client = debuginfod_begin();
+    if (urls == NULL || *urls == '\0' || strlen(id) < 4 || !load_servers()) return NULL;
+    debuginfod_client *client = servers.begin();
     if (client == NULL) return NULL;
-    int fd = debuginfod_find_debuginfo(client, (const unsigned char *)id, 0, &path);
-    if (fd < 0) fd = debuginfod_find_executable(client, (const unsigned char *)id, 0, &path);
+    int fd = servers.find_debuginfo(client, (const unsigned char *)id, 0, &path);
+    if (fd < 0) fd = servers.find_executable(client, (const unsigned char *)id, 0, &path);
     if (fd >= 0) {
         m = open_if_right(r, map, path);
         free(path);
         (void)close(fd);
     }
-    debuginfod_end(client);
+    servers.end(client);
     return m;
 }
 

@@ -28,12 +28,12 @@ VT_EXPORT int vt_stats_print(int fd, enum vt_format format) {
 
 VT_EXPORT int vt_stats_get(struct vt_stats *stats) {
     struct vt_class_stats classes[VT_N_CLASSES];
-    struct vt_stats now = {.size = sizeof(now)};
+    struct vt_stats now;
     size_t size = stats->size;
     if (size < FIRST_VERSION_BYTES) return -EINVAL;
     int err = vt__life_start();
     if (err != 0) return err;
-    vt__heap_stats(&now, classes);
+    vt__stats_take(&now, classes);
     now.size = size;
     __builtin_memcpy(stats, &now,
                      vt_min(size, sizeof(now))); /* an older caller knows fewer fields */
@@ -57,6 +57,11 @@ VT_EXPORT void vt_heap_stop(void) { vt__life_heap_stop(); }
 VT_EXPORT int vt_heap_profile_fd(int fd, enum vt_heap_format format) {
     int err = vt__life_start();
     return err != 0 ? err : vt__life_heap_write_fd(fd, format);
+}
+
+VT_EXPORT int vt_heap_profile_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_heap_write_kind_fd(fd, format, kind);
 }
 
 VT_EXPORT void vt_heap_set_rate(size_t mean_bytes) {

@@ -15,6 +15,7 @@ static const char *const kind_comments[] = {
     [VT_HEAP_GROWTH] = "vitrine heap profile: growth",
     [VT_HEAP_PEAK] = "vitrine heap profile: peak",
     [VT_HEAP_MMAP] = "vitrine heap profile: mmap",
+    [VT_HEAP_LIFETIMES] = "vitrine heap profile: lifetimes",
 };
 
 static int write_row(struct vt_proto *e, const struct vt_heap_row *row) {
@@ -24,6 +25,7 @@ static int write_row(struct vt_proto *e, const struct vt_heap_row *row) {
                                 .n_pcs = row->n_pcs,
                                 .thread = row->thread,
                                 .thread_name = row->thread_name,
+                                .lifetime_ms = row->lifetime_ms,
                                 .n_labels = row->n_labels,
                                 .label_keys = row->label_keys,
                                 .label_values = row->label_values,

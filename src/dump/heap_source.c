@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "probe/chance.h"
 #include "probe/exact.h"
+#include "probe/maps.h"
 #include "stack/stack.h"
 
 static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
@@ -31,13 +32,17 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
     put_seen(r, row);
 }
 
-static bool next_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
-    if (!vt__sample_next_site(&r->cursor, &r->site)) return false;
+static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
     row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;
+}
+
+static bool next_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    if (!vt__sample_next_site(&r->cursor, &r->site)) return false;
+    put_site(r, row);
     put_counts(r, row);
     return true;
 }
@@ -66,19 +71,96 @@ static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
     return true;
 }
 
-static bool next(void *state, struct vt_heap_row *row) {
-    struct vt_heap_rows *r = state;
-    if (r->kind == VT_HEAP_EXACT) return next_exact(r, row);
-    return r->kind == VT_HEAP_GROWTH ? next_growth(r, row) : next_site(r, row);
+static bool next_map(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    static const char *const uses[] = {
+        [VT_MAP_ANONYMOUS] = "anonymous", [VT_MAP_FILE] = "file", [VT_MAP_BREAK] = "break"};
+    struct vt_map_row m;
+    if (!vt__maps_next(&r->cursor, &m)) return false;
+    row->n_pcs = vt__depot_get(m.stack, &row->pc);
+    row->alloc_objects = row->seen_alloc_objects = m.n_mapped;
+    row->alloc_bytes = row->seen_alloc_bytes = row->alloc_requested_bytes = m.mapped_bytes;
+    row->inuse_objects = row->seen_inuse_objects = m.n_inuse;
+    row->inuse_bytes = row->seen_inuse_bytes = row->inuse_requested_bytes = m.inuse_bytes;
+    row->n_labels = 1;
+    r->keys[0] = "mapped";
+    r->values[0] = uses[m.use];
+    row->label_keys = r->keys;
+    row->label_values = r->values;
+    return true;
 }
 
-static void rewind_rows(void *state) { ((struct vt_heap_rows *)state)->cursor = 0; }
+/* All that was allocated is what is in use. */
+static void leave_out_freed(struct vt_heap_row *row) {
+    row->alloc_objects = row->inuse_objects;
+    row->alloc_bytes = row->inuse_bytes;
+    row->alloc_requested_bytes = row->inuse_requested_bytes;
+    row->seen_alloc_objects = row->seen_inuse_objects;
+    row->seen_alloc_bytes = row->seen_inuse_bytes;
+}
+
+/* The share of what was freed that was freed at this age. */
+static void put_freed_at(const struct vt_heap_rows *r, struct vt_heap_row *row, unsigned age) {
+    const struct vt_site *s = &r->site;
+    uint64_t n = 0;
+    for (unsigned i = 0; i < VT_LIFETIMES; i++) n += s->lifetimes[i];
+    double share = (double)s->lifetimes[age] / (double)n;
+    row->alloc_objects = rounded(s->freed.objects * share);
+    row->alloc_bytes = rounded(s->freed.bytes * share);
+    row->alloc_requested_bytes = rounded(s->freed.requested_bytes * share);
+    row->lifetime_ms = UINT64_C(1) << age;
+    put_seen(r, row);
+}
+
+/* Of each site what is in use, and then what was freed, age by age. */
+static bool next_lifetime(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    while (r->age > 0 && r->age <= VT_LIFETIMES && r->site.lifetimes[r->age - 1] == 0) r->age++;
+    if (r->age == 0 || r->age > VT_LIFETIMES) {
+        r->age = 1;
+        if (!next_site(r, row)) return false;
+        leave_out_freed(row);
+    } else {
+        put_site(r, row);
+        put_freed_at(r, row, r->age++ - 1);
+    }
+    return true;
+}
+
+static void take_estimates_for_seen(struct vt_heap_row *row) {
+    row->seen_inuse_objects = row->inuse_objects;
+    row->seen_inuse_bytes = row->inuse_bytes;
+    row->seen_alloc_objects = row->alloc_objects;
+    row->seen_alloc_bytes = row->alloc_bytes;
+}
+
+static bool next(void *state, struct vt_heap_row *row) {
+    static bool (*const of_kind[])(struct vt_heap_rows * r, struct vt_heap_row * row) = {
+        [VT_HEAP_SAMPLED] = next_site,  [VT_HEAP_EXACT] = next_exact,
+        [VT_HEAP_GROWTH] = next_growth, [VT_HEAP_PEAK] = next_site,
+        [VT_HEAP_MMAP] = next_map,      [VT_HEAP_LIFETIMES] = next_lifetime};
+    struct vt_heap_rows *r = state;
+    if (!r->is_in_maps && of_kind[r->kind](r, row)) {
+        if (r->has_maps) take_estimates_for_seen(row);
+        return true;
+    }
+    if (!r->has_maps) return false;
+    if (!r->is_in_maps) r->cursor = 0;
+    r->is_in_maps = true;
+    return next_map(r, row);
+}
+
+static void rewind_rows(void *state) {
+    struct vt_heap_rows *r = state;
+    r->cursor = 0;
+    r->age = 0;
+    r->is_in_maps = false;
+}
 
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
     uint64_t now_ns = vt__os_wall_ns();
-    *rows = (struct vt_heap_rows){.kind = kind};
-    bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK;
-    rows->period_bytes = is_sampled ? vt__sample_period() : 1;
+    bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK || kind == VT_HEAP_LIFETIMES;
+    bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
+    *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps};
+    rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
     return (struct vt_heap_source){kind, rows->period_bytes, now_ns, now_ns - vt__sample_since_ns(),
                                    rows, rewind_rows,        next};
 }

@@ -12,12 +12,17 @@ VT_HIDDEN_BEGIN
 struct vt_heap_rows {
     enum vt_heap_kind kind;
     uint64_t period_bytes;
+    bool has_maps;   /* the program's own mappings come behind the others */
+    bool is_in_maps; /* and now they do */
     uint32_t cursor;
+    unsigned
+        age; /* of lifetimes: 0: the next site, and what is in use of it; else one more than their index */
     struct vt_site site;
     const char *keys[VT_ROW_LABELS], *values[VT_ROW_LABELS];
 };
 
-/* A source over `rows`, which must outlive it. */
+/* A source over `rows`, which must outlive it. While the program's own mappings are recorded, they are also in profiles of what
+ * is in use, which are then written as estimates: a reader that scales would scale them too. */
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind);
 
 VT_HIDDEN_END

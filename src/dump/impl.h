@@ -46,7 +46,8 @@ void vt__sum_add(struct vt_heap_sum *sum, const struct vt_heap_row *row);
 
 /* Does the reader have to scale what was seen? */
 static inline bool vt__is_sampled(const struct vt_heap_source *src) {
-    return src->period_bytes > 1 && src->kind != VT_HEAP_EXACT && src->kind != VT_HEAP_GROWTH;
+    return src->period_bytes > 1 && src->kind != VT_HEAP_EXACT && src->kind != VT_HEAP_GROWTH &&
+           src->kind != VT_HEAP_MMAP;
 }
 
 /* Inside the call instruction that returns to pc. */

@@ -33,13 +33,13 @@ struct vt_heap_row {
     /* estimates of the truth (equal to seen_* in exact mode) */
     uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
     uint64_t inuse_requested_bytes, alloc_requested_bytes; /* what the program asked for */
+    uint64_t lifetime_ms; /* all of it was freed, at an age below this; 0: not told apart */
 };
-
-enum vt_heap_kind { VT_HEAP_SAMPLED, VT_HEAP_EXACT, VT_HEAP_GROWTH, VT_HEAP_PEAK, VT_HEAP_MMAP };
 
 struct vt_heap_source {
     enum vt_heap_kind kind;
-    uint64_t period_bytes;         /* mean bytes between samples; 1 when exact */
+    uint64_t
+        period_bytes; /* mean bytes between samples; 1 when exact, or when seen_* are estimates */
     uint64_t time_ns, duration_ns; /* wall clock of the dump; since the start of recording */
     void *state;
     void (*rewind)(void *state); /* called before every pass, the first too */

@@ -34,7 +34,7 @@ enum {
 };
 enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STRING = 2, LABEL_NUMBER = 3 };
+enum { LABEL_KEY = 1, LABEL_STRING = 2, LABEL_NUMBER = 3, LABEL_UNIT = 4 };
 enum {
     MAPPING_ID = 1,
     MAPPING_START = 2,
@@ -270,6 +270,18 @@ static size_t number_labels(struct vt_proto *e, const struct vt_proto_sample *s,
     return n;
 }
 
+/* The one label with a unit. */
+static size_t lifetime_bytes(const uint64_t words[2], uint64_t ms) {
+    return label_bytes(words[0], ms) + number_bytes(words[1]);
+}
+
+static void put_lifetime(struct vt_text *t, const uint64_t words[2], uint64_t ms) {
+    put_head(t, SAMPLE_LABEL, lifetime_bytes(words, ms));
+    put_number(t, LABEL_KEY, words[0]);
+    put_number(t, LABEL_NUMBER, ms);
+    put_number(t, LABEL_UNIT, words[1]);
+}
+
 /* Where in the program: of a return address, the call before it. */
 static uintptr_t place(const struct vt_proto_sample *s, size_t i) {
     if (s->n_pcs == 0) return 0;
@@ -284,15 +296,22 @@ int vt__proto_sample(struct vt_proto *e, const struct vt_proto_sample *s) {
     uint64_t *label = e->numbers + n_pcs;
     size_t n_labels = number_labels(e, s, label);
     uint64_t thread_key = s->thread != 0 ? number_of(e, "thread_id") : 0;
+    uint64_t lifetime_words[2] = {0, 0};
+    if (s->lifetime_ms != 0) {
+        lifetime_words[0] = number_of(e, "lifetime");
+        lifetime_words[1] = number_of(e, "milliseconds");
+    }
     size_t n_bytes = part_bytes(packed_bytes(e->numbers, n_pcs)) +
                      part_bytes(packed_bytes(s->values, s->n_values));
     if (s->thread != 0) n_bytes += part_bytes(label_bytes(thread_key, s->thread));
+    if (s->lifetime_ms != 0) n_bytes += part_bytes(lifetime_bytes(lifetime_words, s->lifetime_ms));
     for (size_t i = 0; i < n_labels; i++)
         n_bytes += part_bytes(label_bytes(label[2 * i], label[2 * i + 1]));
     put_head(e->t, PROFILE_SAMPLE, n_bytes);
     put_packed(e->t, SAMPLE_LOCATIONS, e->numbers, n_pcs);
     put_packed(e->t, SAMPLE_VALUES, s->values, s->n_values);
     if (s->thread != 0) put_label(e->t, thread_key, LABEL_NUMBER, s->thread);
+    if (s->lifetime_ms != 0) put_lifetime(e->t, lifetime_words, s->lifetime_ms);
     for (size_t i = 0; i < n_labels; i++)
         put_label(e->t, label[2 * i], LABEL_STRING, label[2 * i + 1]);
     return 0;

@@ -31,6 +31,7 @@ struct vt_proto_sample {
     bool is_interrupted; /* pc[0] is no return address */
     uint32_t thread;     /* 0: none */
     const char *thread_name;
+    uint64_t lifetime_ms; /* 0: none */
     unsigned n_labels;
     const char *const *label_keys, *const *label_values;
     const uint64_t *values;

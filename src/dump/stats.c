@@ -7,6 +7,8 @@
 #include "dump/emit.h"
 #include "heap/heap.h"
 #include "os/os.h"
+#include "probe/probe.h"
+#include "stack/stack.h"
 
 static const struct {
     const char *name;
@@ -19,6 +21,32 @@ static const struct {
 };
 _Static_assert(sizeof(struct vt_stats) == sizeof(size_t) + vt_countof(counters) * sizeof(uint64_t),
                "every field of struct vt_stats has its row in counters.def");
+
+static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
+
+static void add_probes(struct vt_stats *out) {
+    struct vt_sample_totals samples;
+    struct vt_stack_stats walks;
+    vt__sample_totals(&samples);
+    vt__stack_stats(&walks);
+    out->n_samples = samples.n_samples;
+    out->n_samples_live = samples.n_live;
+    out->n_samples_lost = samples.n_lost;
+    out->sampled = rounded(samples.live_bytes);
+    out->sampled_peak = rounded(samples.peak_bytes);
+    out->n_stacks = walks.n_stacks;
+    out->n_stacks_lost = walks.n_lost;
+    out->stacks = walks.depot_bytes;
+    out->n_walks = walks.n_walks;
+    for (unsigned i = 0; i < VT_END_COUNT; i++)
+        if (i != VT_END_OUTERMOST) out->n_walks_cut += walks.ended[i];
+}
+
+void vt__stats_take(struct vt_stats *out, struct vt_class_stats *classes) {
+    *out = (struct vt_stats){.size = sizeof(*out)};
+    vt__heap_stats(out, classes);
+    add_probes(out);
+}
 
 static void write_classes(struct vt_emit *e, const struct vt_class_stats *classes) {
     static const char *const columns[] = {"block",  "slabs", "blocks",  "live",
@@ -40,8 +68,8 @@ void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), 
     struct vt_emit e = {
         {buf, sizeof(buf), 0, false, sink, sink_arg}, format == VT_JSON_FORMAT, false};
     struct vt_class_stats classes[VT_N_CLASSES];
-    struct vt_stats stats = {.size = sizeof(stats)};
-    vt__heap_stats(&stats, classes);
+    struct vt_stats stats;
+    vt__stats_take(&stats, classes);
     vt__emit_begin(&e);
     vt__emit_string(&e, "about",
                     "vitrine " VITRINE_VERSION

@@ -7,6 +7,9 @@
 
 VT_HIDDEN_BEGIN
 
+struct vt_class_stats;
+void vt__stats_take(struct vt_stats *out,
+                    struct vt_class_stats *classes); /* VT_N_CLASSES of them; heap/heap.h */
 void vt__stats_write(void (*sink)(void *arg, const char *data, size_t n_bytes), void *sink_arg,
                      enum vt_format format);
 int vt__stats_write_fd(int fd, enum vt_format format); /* 0 or -errno */

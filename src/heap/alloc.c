@@ -8,6 +8,7 @@
 #include "heap/impl.h"
 #include "heap/shelf.h"
 #include "heap/upcalls.h"
+#include "vitrine-control.h"
 
 _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
 
@@ -15,11 +16,19 @@ _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
 static _Atomic(struct block *) deferred;
 static void free_deferred(void);
 
+static VT_COLD void do_as_asked(void) {
+    if (vt__tls.is_busy || vt__lock_has_all)
+        return; /* in a handler, or while we fork: locks are held */
+    if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
+        vt__life_dump_wanted();
+    if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
+}
+
 void vt__poll(void) {
     if (vt_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL)) free_deferred();
-    if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)) &&
-        atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
-        vt__life_dump_wanted();
+    bool is_asked = atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed) ||
+                    __atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0;
+    if (vt_unlikely(is_asked)) do_as_asked();
     if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
     atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
     vt__life_purge_wanted();
@@ -82,12 +91,23 @@ static void *finish(struct heap *h, void *p) {
 }
 
 static bool is_exact(void) {
-    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+    /* acquire: what the probes made ready for it; pairs with the release in vt__heap_set_exact */
+    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_acquire));
 }
 
 /* In exact mode every block is told to the probes. */
 static void *told(void *p, size_t n_bytes) {
     if (is_exact() && p != NULL && vt__enter()) {
+        vt__probe_exact_allocated(p, n_bytes);
+        vt__leave();
+    }
+    return p;
+}
+
+/* A block that got another size where it is counts as freed and allocated again, by who asked for that. */
+static void *told_again(void *p, size_t n_bytes) {
+    if (is_exact() && vt__enter()) {
+        (void)vt__probe_exact_freed(p);
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
     }
@@ -183,12 +203,22 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     return zeroed(p, n_bytes, h != NULL && h->bin[cls].is_zero);
 }
 
+/* malloc was told the size of the class; the probes are to know what was asked for. */
+VT_COLD static void *aligned_exactly(size_t n, size_t n_bytes) {
+    void *p = vt__fast_malloc(n);
+    if (p != NULL && vt__enter()) {
+        vt__probe_exact_requested(p, n_bytes);
+        vt__leave();
+    }
+    return p;
+}
+
 /* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
  * is a class; of the eight medium classes of a doubling, one is. */
 void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
-    if (n <= VT_SMALL_MAX) return vt__fast_malloc(n);
+    if (n <= VT_SMALL_MAX) return is_exact() ? aligned_exactly(n, n_bytes) : vt__fast_malloc(n);
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
         unsigned cls = vt__class_of(n);
         while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
@@ -310,7 +340,7 @@ static void free_medium(struct slab *s, struct block *b) {
 /* In exact mode every free comes here. True when the block was one of our own, which the fast path did not see. */
 VT_NOINLINE static bool free_exact(struct slab *s, uintptr_t owner, void *p) {
     if (vt__enter()) {
-        vt__probe_exact_freed(p);
+        (void)vt__probe_exact_freed(p);
         vt__leave();
     }
     if (vt__tls.real == NULL || owner != (uintptr_t)vt__tls.real) return false;
@@ -442,7 +472,8 @@ static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
     void *to = alloc_for_realloc(old_bytes, n_bytes);
-    if (to == NULL) return n_bytes <= old_bytes ? p : NULL; /* shrinking never fails */
+    if (to == NULL)
+        return n_bytes <= old_bytes ? told_again(p, n_bytes) : NULL; /* shrinking never fails */
     __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
     vt__fast_free(p);
     return to;
@@ -457,6 +488,21 @@ static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_byt
         draw_large(vt__tls.real, s, p, n_bytes, block_bytes - old_bytes);
 }
 
+/* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What is known of the old
+ * one is taken first: when it has moved, its place may be another's already. */
+static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
+    size_t usable = vt__large_usable(s);
+    uint64_t known = is_exact() ? vt__probe_exact_freed(p) : 0;
+    void *to = vt__large_realloc(s, p, n_bytes);
+    if (to == p)
+        note_resized(s, p, usable, n_bytes);
+    else if (vt__tls.real != NULL)
+        take_large(vt__tls.real, to, n_bytes);
+    if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
+    if (known != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
+    return to;
+}
+
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
     if (n_bytes == 0) {
@@ -469,16 +515,12 @@ void *vt__realloc(void *p, size_t n_bytes) {
     size_t usable = usable_of(s);
     if (is_large(s)) {
         if (!vt__enter()) return no_memory();
-        void *to = vt__large_realloc(s, p, n_bytes);
-        if (to == p)
-            note_resized(s, p, usable, n_bytes);
-        else if (vt__tls.real != NULL)
-            take_large(vt__tls.real, to, n_bytes);
+        void *to = realloc_large(s, p, n_bytes);
         vt__leave();
         vt__poll();
         if (to != NULL) return to;
     } else if (n_bytes <= usable && n_bytes >= usable / 2) {
-        return p;
+        return told_again(p, n_bytes);
     }
     return realloc_by_copy(p, usable, n_bytes);
 }

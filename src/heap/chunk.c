@@ -521,6 +521,11 @@ void vt__chunks_fork_done(bool is_child) {
     for (unsigned i = vt__pool.n_nodes; i-- > 0;) vt_unlock(&vt__shards[i].lock);
 }
 
+const _Atomic size_t *vt__heap_used_slices(uint64_t *slice_bytes) {
+    *slice_bytes = VT_SLICE;
+    return &vt__pool.used_slices;
+}
+
 void vt__chunks_stats(struct vt_chunk_stats *out) {
     *out = (struct vt_chunk_stats){0};
     out->used_bytes = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)

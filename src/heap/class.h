@@ -27,6 +27,7 @@ struct vt_class {
     uint8_t
         list_goal; /* blocks a refill likes to hand over: enough to amortise it, little enough for the cache */
     uint8_t shelf_max; /* blocks on a thread's shelf */
+    bool has_tail;     /* behind the last block of a slab there is room worth a system call */
 };
 
 extern struct vt_class vt__classes[VT_N_CLASSES];

@@ -29,8 +29,6 @@
 
 static _Atomic uint32_t epoch = 1; /* a fresh heap has 0: nothing is drawn yet */
 
-void vt__heap_sampling_changed(void) { atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed); }
-
 void vt__draws_init(struct heap *h) {
     for (unsigned i = 0; i < VT_N_DRAWS; i++) {
         bool is_medium = i >= VT_N_SMALL && i < VT_N_CLASSES;
@@ -46,6 +44,15 @@ static void look_at_rate(struct heap *h) {
     if (vt_likely(h->sample_epoch == now)) return;
     h->sample_epoch = now;
     vt__draws_init(h);
+}
+
+/* Whoever changes it sees the effect with the next malloc, but for small blocks that are in its lists already; other threads
+ * with a refill, or after COUNTDOWN_MAX mallocs of a medium class. */
+void vt__heap_sampling_changed(void) {
+    atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+    if (vt__tls.real == NULL || !vt__enter()) return;
+    look_at_rate(vt__tls.real);
+    vt__leave();
 }
 
 static void begin_medium(struct draw *d, uint32_t n) {

@@ -32,7 +32,9 @@ void vt__heap_fork_done(bool is_child);
 
 /* Memory given back. */
 size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
-bool vt__heap_purge_step(void);    /* what is due by now; false when nothing is left to wait for */
+size_t vt__heap_release_shared(
+    void); /* the same, without what the calling thread keeps: a handler may be in the middle of it */
+bool vt__heap_purge_step(void); /* what is due by now; false when nothing is left to wait for */
 
 /* Sampling. */
 void vt__heap_sampling_changed(void); /* the rate did: every countdown is drawn anew */
@@ -71,6 +73,8 @@ struct vt_class_stats {
     size_t slab_bytes, resident_bytes;
 };
 #define VT_N_CLASSES 112
+const _Atomic size_t *vt__heap_used_slices(
+    uint64_t *slice_bytes); /* where it is, for other processes */
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
 
 #ifdef VT_WITH_AUDIT

@@ -2,9 +2,10 @@
  *
  * `thp=auto`: for a chunk that is 7/8 full in a heap above 64 MiB. Not before: a first touch that waits for 2 MiB to be
  * compacted and cleared costs more than it gains, and small programs would grow. `on`: for every chunk when it comes into use.
- * What is asked for stays asked for; the number of chunks is bounded, because each may become a mapping of its own.
+ * When part of such a chunk is purged, `auto` takes the wish back until it is full again: the next touch, or the kernel's own
+ * collector, would make all of it resident. The number of chunks is bounded, because each may become a mapping of its own.
  *
- * Climate: malloc.   Owns: chunk.is_huge.   Locks: shard, not across the system call.
+ * Climate: malloc.   Owns: chunk.huge.   Locks: shard, not across the system call.
  */
 #include "conf/options.h"
 #include "heap/chunk.h"
@@ -14,6 +15,10 @@
 #define MAX_CHUNKS 4096
 
 static _Atomic unsigned n_asked;
+
+static void *chunk_address(size_t chunk) {
+    return (void *)vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES));
+}
 
 static bool is_worth_it(const struct chunk *c) {
     if (vt_opt(thp) == VT_ON) return true;
@@ -29,10 +34,22 @@ void vt__hugepages_consider(size_t chunk) {
     if (vt_opt(thp) == VT_OFF || atomic_load_explicit(&n_asked, memory_order_relaxed) >= MAX_CHUNKS)
         return;
     vt_lock(&sh->lock);
-    bool is_due = !c->is_huge && is_worth_it(c);
-    if (is_due) c->is_huge = 1;
+    bool is_due = c->huge != CHUNK_HUGE && is_worth_it(c);
+    bool is_first = c->huge == CHUNK_AS_IT_CAME;
+    if (is_due) c->huge = CHUNK_HUGE;
     vt_unlock(&sh->lock);
     if (!is_due) return;
-    atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
-    vt__os_hugepages((void *)vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES)), VT_CHUNK, true);
+    if (is_first) atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
+    vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ true);
+}
+
+void vt__hugepages_withdraw(size_t chunk) {
+    struct chunk *c = &vt__chunks[chunk];
+    struct vt_shard *sh = vt__shard_of(c);
+    if (vt_opt(thp) == VT_ON) return;
+    vt_lock(&sh->lock);
+    bool was_huge = c->huge == CHUNK_HUGE;
+    if (was_huge) c->huge = CHUNK_WITHDRAWN;
+    vt_unlock(&sh->lock);
+    if (was_huge) vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ false);
 }

@@ -263,6 +263,7 @@ int vt__window_grow(size_t n_chunks, size_t *first, size_t *got);
 size_t vt__window_metadata_bytes(void); /* resident tables, as far as we touched them */
 
 /* chunk.c: slices and chunks */
+enum chunk_huge { CHUNK_AS_IT_CAME, CHUNK_HUGE /* huge pages were asked for */, CHUNK_WITHDRAWN };
 struct chunk {
     uint64_t free_slices;  /* bit set: belongs to no slab or run */
     uint64_t dirty_slices; /* bit set: may be resident and hold old data */
@@ -270,7 +271,7 @@ struct chunk {
     uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
     _Atomic uint8_t
         node; /* whose shard it is in; written under the pool lock, together with its leaving the pool */
-    uint8_t is_huge;     /* THP was asked for */
+    uint8_t huge;        /* enum chunk_huge */
     uint8_t is_foreign;  /* constrained mode: this address was taken by somebody else */
     uint64_t dirtied_ms; /* when a slice last became free and dirty */
 };
@@ -287,6 +288,10 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
 void vt__slices_zero(
     slab_id first,
     size_t n_slices); /* old data in slices just taken is cleared; clean ones stay untouched */
+/* purge.c: of slices that were in use before and now hold n_bytes, what is behind these goes back to the system. */
+#define VT_TAIL_MIN_BYTES KiB(8) /* less is not worth a system call */
+void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes);
+bool vt__purge_is_pressed(void); /* memory is near the soft limit */
 void vt__chunks_fork_prepare(void);
 void vt__chunks_fork_done(bool is_child);
 
@@ -402,7 +407,7 @@ VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head)
 /* alloc.c */
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
-extern _Atomic bool vt__exact_is_on; /* relaxed: a thread may notice late */
+extern _Atomic bool vt__exact_is_on; /* a thread may notice late */
 void *vt__malloc_slow(size_t n_bytes);
 VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
 VT_NOINLINE void vt__free_other(void *p,

@@ -34,6 +34,7 @@ static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
+    if (!is_zero && vt__purge_is_pressed()) vt__purge_tail(first, n_slices, n_bytes);
     if (zero && !is_zero) vt__slices_zero(first, n_slices);
     return (void *)vt__slice_address(first);
 }

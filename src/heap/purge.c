@@ -46,6 +46,7 @@ static bool was_refused_lately(uint64_t now_ms) {
 /* Purge the slices of `mask`, run by run. Answers the slices that are clean now. */
 static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
     uint64_t done = 0;
+    if (mask != 0) vt__hugepages_withdraw(chunk);
     while (mask != 0) {
         unsigned first = (unsigned)__builtin_ctzll(mask);
         uint64_t shifted = ~(mask >> first);
@@ -182,6 +183,17 @@ void vt__purge_after_give(uint64_t now_ms) {
         atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
 }
 
+void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
+    size_t used = vt_round_up(n_bytes, VT_OS_PAGE);
+    size_t tail = n_slices * VT_SLICE - used;
+    if (tail >= VT_TAIL_MIN_BYTES) vt__os_purge((char *)vt__slice_address(first) + used, tail);
+}
+
+bool vt__purge_is_pressed(void) {
+    size_t soft = vt__pool.soft_limit_bytes;
+    return soft != 0 && used_bytes() + dirty_bytes() > soft / 4 * 3;
+}
+
 void vt__purge_before_take(size_t n_slices) {
     size_t soft = vt__pool.soft_limit_bytes;
     if (soft == 0 || dirty_bytes() == 0 || was_refused_lately(vt__os_now_ms())) return;
@@ -211,6 +223,13 @@ bool vt__heap_purge_step(void) {
 }
 
 size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
+
+size_t vt__heap_release_shared(void) {
+    if (vt_racy_read(vt__map.n_slices) == 0 || !vt__enter()) return 0;
+    size_t n_bytes = vt__purge_all();
+    vt__leave();
+    return n_bytes;
+}
 
 size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */

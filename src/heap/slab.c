@@ -92,6 +92,9 @@ struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     slab_id first;
     bool is_zero;
     if (vt__slices_take(k->n_slices, /* align */ 1, &first, &is_zero) != 0) return NULL;
+    /* no block lies behind 512 of 16 to 48 bytes, or one of 33 to 56 KiB */
+    if (!is_zero && k->has_tail)
+        vt__purge_tail(first, k->n_slices, (size_t)k->capacity * k->block_bytes);
     struct slab *s = vt__slab(first);
     s->recip = k->recip;
     s->room = 0;

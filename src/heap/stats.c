@@ -40,7 +40,14 @@ static void add_cached(struct vt_class_stats *classes) {
     vt_unlock(&vt__heaps_lock);
 }
 
-/* One slab: what is carved is resident; blocks out are live or cached. */
+/* Pages that were never used before become resident as blocks are carved. */
+VT_READS_RACILY static size_t resident_bytes(const struct slab *s, uint32_t carved) {
+    const struct vt_class *k = &vt__classes[s->cls];
+    uint32_t n = s->was_zero || carved == 0 ? carved : k->capacity;
+    return vt_min(vt_round_up((size_t)n * k->block_bytes, VT_OS_PAGE), k->n_slices * VT_SLICE);
+}
+
+/* One slab: blocks out are live or cached. */
 VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats *k) {
     const struct vt_class *cls = &vt__classes[s->cls];
     uint32_t carved = (uint32_t)s->carved;
@@ -57,8 +64,7 @@ VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats
     k->n_cached += vt_min(remote, out);
     k->n_free += carved - out;
     k->slab_bytes += cls->n_slices * VT_SLICE;
-    k->resident_bytes += vt_min(vt_round_up((size_t)carved * cls->block_bytes, VT_OS_PAGE),
-                                cls->n_slices * VT_SLICE);
+    k->resident_bytes += resident_bytes(s, carved);
 }
 
 VT_READS_RACILY static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {

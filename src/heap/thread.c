@@ -73,7 +73,7 @@ static void point_fast_paths(struct heap *h, bool is_exact) {
 void vt__heap_set_exact(bool on) {
     if (!vt__enter()) return;
     vt_lock(&vt__heaps_lock);
-    atomic_store_explicit(&vt__exact_is_on, on, memory_order_relaxed);
+    atomic_store_explicit(&vt__exact_is_on, on, memory_order_release); /* see is_exact */
     for (struct heap *h = heaps.all; h != NULL; h = h->next)
         if (h->tls != NULL) point_fast_paths(h, on);
     vt_unlock(&vt__heaps_lock);
@@ -207,12 +207,14 @@ void vt__heap_fork_prepare(void) {
      * on with it when the handler returns. */
     if (vt__tls.is_busy && fork_depth == 0) return;
     if (fork_depth++ > 0) return;
+    (void)vt__enter(); /* a handler that comes before we have them all must not wait for us */
     vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
     vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
     vt__lock_has_all = true; /* handlers registered before ours run after it, and may malloc */
+    vt__leave();
 }
 
 void vt__heap_fork_done(bool is_child) {
@@ -220,6 +222,7 @@ void vt__heap_fork_done(bool is_child) {
         return; /* the child of a fork in a handler goes on with the fork around it */
     if (!is_child && --fork_depth > 0) return;
     fork_depth = 0;
+    bool is_entered = vt__enter(); /* false: a handler forked while we took them */
     vt__lock_has_all = false;
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
@@ -229,4 +232,5 @@ void vt__heap_fork_done(bool is_child) {
     else
         vt_unlock(&vt__heaps_lock);
     vt__probe_fork_done(is_child);
+    if (is_entered) vt__leave();
 }

@@ -24,6 +24,7 @@
 #define CONSTRAINED_LOW                                                                            \
     TiB(16) /* between a program's own places and the system's, nothing lives there */
 #define FOREIGN_TRIES 64
+#define PLACE_TRIES 16
 #define SMALL_PROGRAM_BYTES MiB(8) /* no huge pages below this */
 
 struct vt_map vt__map = {.key = VT_KEY_BITS};
@@ -89,11 +90,28 @@ static int open_reserved(void) {
     return 0;
 }
 
+static bool is_taken(uintptr_t base) {
+    int err = vt__os_map_at((void *)base, VT_CHUNK);
+    if (err == 0) vt__os_unmap((void *)base, VT_CHUNK);
+    return err == -EEXIST;
+}
+
+/* A place whose beginning is free, if a few draws find one: a sanitizer's shadow may be large. Later obstacles are gone
+ * around, see map_chunks. */
+static uintptr_t draw_place(void) {
+    uintptr_t base = 0;
+    for (unsigned i = 0; i < PLACE_TRIES; i++) {
+        base = CONSTRAINED_LOW + (vt__os_random() % CONSTRAINED_LOW & ~(VT_CHUNK - 1));
+        if (!is_taken(base)) break;
+    }
+    return base;
+}
+
 static int open_constrained(size_t limit) {
     size_t n_bytes = constrained_bytes(limit);
     int err = open_tables(n_bytes);
     if (err != 0) return err;
-    vt__map.base = CONSTRAINED_LOW + (vt__os_random() % CONSTRAINED_LOW & ~(VT_CHUNK - 1));
+    vt__map.base = draw_place();
     vt__window.n_bytes = n_bytes;
     vt__window.is_reserved = false;
     return 0;

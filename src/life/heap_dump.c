@@ -20,33 +20,56 @@
 #include "life/life.h"
 #include "os/os.h"
 #include "probe/exact.h"
-
-#define PATH_BYTES 1024
+#include "probe/maps.h"
 
 static struct {
     _Atomic bool is_on;
     _Atomic uint32_t n_dumps;
     _Atomic int pid; /* of who began */
     bool is_child;
-    char prefix[PATH_BYTES];
+    char prefix[VT_PATH_BYTES];
 } dumps;
 
+/* An option that takes one of some words; a NULL among them is one it does not take. */
+struct choice {
+    enum vt_option option;
+    const char *what, *takes; /* for the warning */
+    const char *words[6];
+};
+
+/* The number of the word; `dflt` if there is none or, after a warning, another one. */
+static unsigned chosen(const struct choice *c, unsigned dflt) {
+    const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
+    if (wanted == NULL) return dflt;
+    for (unsigned i = 0; i < vt_countof(c->words); i++)
+        if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
+    vt__warn(c->what, wanted, c->takes);
+    vt__option_values[c->option] = 0; /* said once */
+    return dflt;
+}
+
 static enum vt_heap_format format_of_options(void) {
-    static const struct {
-        const char *name;
-        enum vt_heap_format format;
-    } rows[] = {{"proto", VT_PROFILE_PROTO},
-                {"gperftools", VT_GPERFTOOLS_HEAP},
-                {"jemalloc", VT_JEMALLOC_HEAP},
-                {"collapsed", VT_COLLAPSED}};
-    const char *wanted = vt_opt_text(heap_format);
-    if (wanted == NULL) return VT_PROFILE_PROTO;
-    for (size_t i = 0; i < vt_countof(rows); i++)
-        if (vt__str_equal(wanted, rows[i].name)) return rows[i].format;
-    vt__warn("unknown format", wanted,
-             " in option heap_format: it takes proto, gperftools, jemalloc or collapsed");
-    vt_opt(heap_format) = 0; /* said once */
-    return VT_PROFILE_PROTO;
+    static const struct choice formats = {
+        VT_OPT_heap_format,
+        "unknown format",
+        " in option heap_format: it takes proto, gperftools, jemalloc or collapsed",
+        {[VT_PROFILE_PROTO] = "proto",
+         [VT_GPERFTOOLS_HEAP] = "gperftools",
+         [VT_JEMALLOC_HEAP] = "jemalloc",
+         [VT_COLLAPSED] = "collapsed"}};
+    return (enum vt_heap_format)chosen(&formats, VT_PROFILE_PROTO);
+}
+
+static enum vt_heap_kind kind_of_options(void) {
+    static const struct choice kinds = {
+        VT_OPT_heap_kind,
+        "unknown kind",
+        " in option heap_kind: it takes growth, peak, mmap or lifetimes",
+        {[VT_HEAP_GROWTH] = "growth",
+         [VT_HEAP_PEAK] = "peak",
+         [VT_HEAP_MMAP] = "mmap",
+         [VT_HEAP_LIFETIMES] = "lifetimes"}};
+    return (enum vt_heap_kind)chosen(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED);
 }
 
 static int next_name(char *path, enum vt_dump_reason reason) {
@@ -62,11 +85,11 @@ static int next_name(char *path, enum vt_dump_reason reason) {
                                 .pid = pid};
     if (reason != VT_DUMP_PEAK)
         name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1;
-    return vt__dump_name(path, PATH_BYTES, &name);
+    return vt__dump_name(path, VT_PATH_BYTES, &name);
 }
 
 int vt__life_heap_start(const char *prefix) {
-    struct vt_text t = {dumps.prefix, PATH_BYTES - 1, 0, false, NULL, NULL};
+    struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     vt__text_put(&t, prefix);
     dumps.prefix[t.len] = '\0';
@@ -74,27 +97,29 @@ int vt__life_heap_start(const char *prefix) {
     atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
     dumps.is_child = false;
-    vt__sample_set_triggers(vt_opt(heap_interval), vt_opt(heap_growth));
-    vt__life_watch_exit_for_heap();
+    struct vt_triggers triggers = {vt_opt(heap_interval), vt_opt(heap_growth),
+                                   (unsigned)vt_opt(heap_peak)};
+    vt__sample_set_triggers(&triggers);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
 }
 
 void vt__life_heap_stop(void) {
     atomic_store_explicit(&dumps.is_on, false, memory_order_relaxed);
-    vt__sample_set_triggers(0, 0);
+    vt__sample_set_triggers(&(struct vt_triggers){0});
 }
 
 bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
 
-static enum vt_heap_kind kind_now(void) {
-    return vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED;
+int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
+    struct vt_heap_rows rows;
+    if ((unsigned)kind > VT_HEAP_LIFETIMES) return -EINVAL;
+    struct vt_heap_source source = vt__heap_source(&rows, kind);
+    return vt__heap_write_fd(fd, format, &source);
 }
 
 int vt__life_heap_write_fd(int fd, enum vt_heap_format format) {
-    struct vt_heap_rows rows;
-    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
-    return vt__heap_write_fd(fd, format, &source);
+    return vt__life_heap_write_kind_fd(fd, format, kind_of_options());
 }
 
 static bool is_path(const char *s) {
@@ -102,17 +127,26 @@ static bool is_path(const char *s) {
     return *s == '/';
 }
 
-int vt__life_heap_dump(const char *path) {
-    char name[PATH_BYTES];
+int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]) {
     struct vt_heap_rows rows;
     if (path == NULL || !is_path(path)) {
         if (!vt__life_heap_is_on()) return -ENOENT;
         int err = next_name(name, VT_DUMP_ASKED);
         if (err != 0) return err;
-        path = name;
+    } else {
+        struct vt_text t = {name, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
+        vt__text_put(&t, path);
+        name[t.len] = '\0';
+        if (t.is_cut) return -ENAMETOOLONG;
     }
-    struct vt_heap_source source = vt__heap_source(&rows, kind_now());
-    return vt__heap_write_file(path, format_of_options(), &source);
+    struct vt_heap_source source = vt__heap_source(&rows, kind_of_options());
+    if (format == VT_FORMAT_OF_OPTIONS) format = (int)format_of_options();
+    return vt__heap_write_file(name, (enum vt_heap_format)format, &source);
+}
+
+int vt__life_heap_dump(const char *path) {
+    char name[VT_PATH_BYTES];
+    return vt__life_heap_dump_to(path, VT_FORMAT_OF_OPTIONS, name);
 }
 
 void vt__life_dump_wanted(void) {
@@ -134,6 +168,7 @@ static void on_signal(int number) {
 void vt__life_heap_begin(void) {
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
+    if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
     const char *prefix = vt_opt_text(heap_profile);
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     if (prefix == NULL || vt__life_heap_start(prefix) != 0 || vt_opt(heap_signal) == 0) return;
@@ -143,7 +178,7 @@ void vt__life_heap_begin(void) {
 
 /* Exact mode keeps no stacks of the peak. */
 static void dump_peak(void) {
-    char name[PATH_BYTES];
+    char name[VT_PATH_BYTES];
     struct vt_heap_rows rows;
     if (vt__exact_is_set() || next_name(name, VT_DUMP_PEAK) != 0) return;
     vt__sample_settle_peak();

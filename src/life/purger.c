@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "base/text.h"
 #include "conf/options.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
@@ -66,15 +67,19 @@ void vt__life_purger_forget(void) {
     atomic_store_explicit(&purger.is_there, false, memory_order_relaxed);
 }
 
+static bool has_options(void) {
+    for (const char *const *e = vt__os_environment(); e != NULL && *e != NULL; e++)
+        if (vt__str_starts(*e, "VITRINE")) return true;
+    return false;
+}
+
 __attribute__((constructor)) static void start_if_asked(void) {
     pthread_t id;
     pthread_attr_t attributes;
     sigset_t all;
     sigset_t before;
     /* most programs do not ask, and their library starts with their first malloc, not here */
-    if (vt__os_getenv("VITRINE") == NULL && vt__os_getenv("VITRINE_PURGE_THREAD") == NULL &&
-        vt__os_getenv("VITRINE_HEAP_SECONDS") == NULL)
-        return;
+    if (!has_options()) return;
     if (vt__life_start() != 0 || (!vt_opt(purge_thread) && vt_opt(heap_seconds) == 0)) return;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -3,8 +3,13 @@
  * There is no constructor to rely on: ld.so, other libraries' constructors and ifunc resolvers may call malloc before
  * ours would run. The first slow malloc of a process comes here; everybody else waits, or finds it done.
  *
+ *   NOT_YET -> PREPARED: the heap works -> READY: libc was told to call us at forks and at exit
+ *
+ * A signal handler (control.c) goes as far as PREPARED: what it interrupted may hold libc's locks.
+ *
  * Climate: malloc.   Owns: the state below.   Locks: start.
  */
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "base/lock.h"
@@ -15,34 +20,42 @@
 #include "os/os.h"
 #include "probe/probe.h"
 
-enum { NOT_YET = 1, READY = 0 }; /* else: the -errno it failed with */
+enum { NOT_YET, PREPARED, READY };
 
 static struct vt_lock start_lock = VT_LOCK_INIT(VT_LOCK_START);
-static _Atomic int outcome = NOT_YET;
+static _Atomic int state = NOT_YET;
 
 static int start_locked(void) {
     vt__options_read();
     vt__sample_set_period(vt_opt(sample));
     int err = vt__heap_start();
     if (err == 0) vt__life_watch_threads();
-    /* release: everything the start wrote is visible to a thread that reads READY */
-    if (err == 0) atomic_store_explicit(&outcome, READY, memory_order_release);
+    /* release: everything the start wrote is visible to a thread that reads PREPARED or READY */
+    if (err == 0) atomic_store_explicit(&state, PREPARED, memory_order_release);
+    return err;
+}
+
+int vt__life_prepare(void) {
+    int err = 0;
+    if (atomic_load_explicit(&state, memory_order_acquire) != NOT_YET) return 0;
+    if (!vt__enter()) return -EAGAIN; /* in a handler that interrupted this very function */
+    vt_lock(&start_lock);
+    if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_YET)
+        err =
+            start_locked(); /* a failure may pass (a limit was raised): the next malloc tries again */
+    vt_unlock(&start_lock);
+    vt__leave();
     return err;
 }
 
 int vt__life_start(void) {
-    if (vt_likely(atomic_load_explicit(&outcome, memory_order_acquire) == READY)) return 0;
-    int err = 0;
-    vt_lock(&start_lock);
-    bool is_first = atomic_load_explicit(&outcome, memory_order_relaxed) != READY;
-    if (is_first)
-        err =
-            start_locked(); /* a failure may pass (a limit was raised): the next malloc tries again */
-    vt_unlock(&start_lock);
-    if (is_first && err == 0) { /* these may malloc, so the heap must be ready and no lock held */
-        vt__life_watch_forks();
-        vt__life_watch_exit();
-        vt__life_heap_begin();
-    }
-    return err;
+    if (vt_likely(atomic_load_explicit(&state, memory_order_acquire) == READY)) return 0;
+    int err = vt__life_prepare();
+    int prepared = PREPARED;
+    if (err != 0 || !atomic_compare_exchange_strong(&state, &prepared, READY)) return err;
+    /* these may malloc, so the heap must be ready and no lock held */
+    vt__life_watch_forks();
+    vt__life_watch_exit();
+    vt__life_heap_begin();
+    return 0;
 }

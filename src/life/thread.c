@@ -11,6 +11,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "os/os.h"
 #include "stack/stack.h"
 
 #define ROUNDS_TO_TRUST 3
@@ -19,6 +20,8 @@ static struct {
     pthread_key_t key;
     bool has_key;
 } ends;
+
+static bool forks_threads; /* the process that forks has some; written while all locks are held */
 
 static __thread unsigned char n_rounds __attribute__((tls_model("initial-exec")));
 
@@ -38,11 +41,18 @@ bool vt__life_thread_attached(void) {
 
 bool vt__life_thread_is_staying(void) { return n_rounds == 0; }
 
+static void fork_prepare(void) {
+    vt__heap_fork_prepare();
+    forks_threads = !vt__os_is_single_threaded();
+}
+
 static void fork_parent(void) { vt__heap_fork_done(/* is_child */ false); }
 
 static void fork_child(void) {
     vt__heap_fork_done(/* is_child */ true);
     vt__life_purger_forget();
+    vt__life_control_forget();
+    if (forks_threads) vt__stack_no_more_polls();
 }
 
 bool vt__life_watch_threads(void) {
@@ -50,4 +60,4 @@ bool vt__life_watch_threads(void) {
     return ends.has_key;
 }
 
-void vt__life_watch_forks(void) { pthread_atfork(vt__heap_fork_prepare, fork_parent, fork_child); }
+void vt__life_watch_forks(void) { pthread_atfork(fork_prepare, fork_parent, fork_child); }

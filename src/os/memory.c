@@ -20,18 +20,38 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
-static int map(void *hint, size_t n_bytes, int prot, int flags, void **out) {
-    long at = vt__syscall(SYS_mmap, (long)hint, (long)n_bytes, prot,
-                          MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    if (at < 0 && at > -4096) return (int)at;
-    *out = (void *)at;
+static int address_of(long answer, void **out) {
+    if (answer < 0 && answer > -4096) return (int)answer;
+    *out = (void *)answer;
     return 0;
 }
 
-int vt__os_unmap(void *at, size_t n_bytes) {
-    if (n_bytes == 0) return 0;
+int vt__os_program_mmap(void *at, size_t n_bytes, int prot, int flags, int fd, long offset,
+                        void **out) {
+    return address_of(vt__syscall(SYS_mmap, (long)at, (long)n_bytes, prot, flags, fd, offset), out);
+}
+
+int vt__os_program_munmap(void *at, size_t n_bytes) {
     return (int)vt__syscall(SYS_munmap, (long)at, (long)n_bytes, 0, 0, 0, 0);
 }
+
+int vt__os_program_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to,
+                          void **out) {
+    return address_of(
+        vt__syscall(SYS_mremap, (long)at, (long)old_bytes, (long)new_bytes, flags, (long)to, 0),
+        out);
+}
+
+static int map(void *hint, size_t n_bytes, int prot, int flags, void **out) {
+    return vt__os_program_mmap(hint, n_bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0,
+                               out);
+}
+
+int vt__os_unmap(void *at, size_t n_bytes) {
+    return n_bytes == 0 ? 0 : vt__os_program_munmap(at, n_bytes);
+}
+
+void *vt__os_program_break(void) { return (void *)vt__syscall(SYS_brk, 0, 0, 0, 0, 0, 0); }
 
 int vt__os_reserve(size_t n_bytes, size_t align, void **out) {
     int err = vt__os_forced_failure(VT_CALL_RESERVE);

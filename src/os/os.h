@@ -29,6 +29,14 @@ void vt__os_core(void *at, size_t n_bytes, bool is_wanted); /* in core files or 
 void vt__os_name(void *at, size_t n_bytes,
                  const char *name); /* shown in /proc/PID/maps where supported */
 
+/* What the program itself asked for by these names: passed on as it is. 0 or -errno, the address through *out. */
+int vt__os_program_mmap(void *at, size_t n_bytes, int prot, int flags, int fd, long offset,
+                        void **out);
+int vt__os_program_munmap(void *at, size_t n_bytes);
+int vt__os_program_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to,
+                          void **out);
+void *vt__os_program_break(void);
+
 bool vt__os_is_readable(
     const void *at); /* 8 bytes, aligned: asks the kernel, no fault; async-signal-safe */
 
@@ -84,7 +92,7 @@ const char *const *vt__os_environment(void); /* NULL in a set-uid program */
 bool vt__os_is_secure(void);
 size_t vt__os_ram_bytes(void);
 size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none */
-size_t vt__os_cgroup_limit(void);  /* memory.max of our cgroup v2, SIZE_MAX if none */
+size_t vt__os_cgroup_limit(void);  /* of memory; SIZE_MAX or very much if none */
 unsigned vt__os_n_nodes(void);
 bool vt__os_hugepages_are_always(void);
 bool vt__os_is_single_threaded(void);  /* never had a second thread, as far as libc knows */

@@ -20,6 +20,7 @@
 
 #define FUTEX_WAIT_PRIVATE 128 /* linux/futex.h, which a musl tree lacks */
 #define FUTEX_WAKE_PRIVATE 129
+#define UNLIKELY_WORD 0x1d2c5681 /* one that hardly any memory holds */
 
 /* glibc: where the kernel put argc, argv and the environment. We may be called before libc set `environ`. */
 extern void *__libc_stack_end __attribute__((weak));
@@ -40,9 +41,11 @@ void vt__os_wake(void *word, int n) {
 }
 
 bool vt__os_is_readable(const void *at) {
-    /* A wait that does not wait: the kernel looks at the word and tells us if it could. Filters that let malloc live allow it. */
+    /* A wait that does not wait: the kernel looks at the word and tells us if it could. Filters that let malloc live allow it.
+     * Only if the word is what we ask for, the thread goes to sleep and wakes at once: so not 0, which most are. */
     struct timespec none = {0, 0};
-    return vt__syscall(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, 0, (long)&none, 0, 0) != -EFAULT;
+    return vt__syscall(SYS_futex, (long)at, FUTEX_WAIT_PRIVATE, UNLIKELY_WORD, (long)&none, 0, 0) !=
+           -EFAULT;
 }
 
 uint64_t vt__os_now_ms(void) {
@@ -150,18 +153,35 @@ size_t vt__os_ram_bytes(void) {
     return info.totalram * (info.mem_unit != 0 ? info.mem_unit : 1);
 }
 
-size_t vt__os_cgroup_limit(void) {
-    char line[512];
-    char path[640];
-    if (vt__os_read_file("/proc/self/cgroup", line, sizeof(line)) == 0) return SIZE_MAX;
-    if (!vt__str_starts(line, "0::/")) return SIZE_MAX; /* cgroup v1 or mixed: not ours to read */
-    struct vt_text t = VT_TEXT(path);
-    vt__text_put(&t, "/sys/fs/cgroup");
-    for (const char *s = line + 3; *s != '\0' && *s != '\n'; s++) vt__text_char(&t, *s);
-    vt__text_put(&t, "/memory.max");
+/* The limit in FOLDER PATH FILE; `path` ends with its line. SIZE_MAX: none. */
+static size_t limit_in(const char *folder, const char *path, const char *file) {
+    char text[64];
+    char name[640];
+    struct vt_text t = VT_TEXT(name);
+    vt__text_put(&t, folder);
+    for (; *path != '\0' && *path != '\n'; path++) vt__text_char(&t, *path);
+    vt__text_put(&t, file);
     vt__text_char(&t, '\0');
-    if (t.is_cut || vt__os_read_file(path, line, sizeof(line)) == 0) return SIZE_MAX;
-    return number_in(line);
+    if (t.is_cut || vt__os_read_file(name, text, sizeof(text)) == 0) return SIZE_MAX;
+    return number_in(text);
+}
+
+/* /proc/self/cgroup has a line "0::PATH" for version 2, and one for each controller of version 1: "4:memory:PATH". */
+size_t vt__os_cgroup_limit(void) {
+    char lines[2048];
+    size_t limit = SIZE_MAX;
+    vt__os_read_file("/proc/self/cgroup", lines, sizeof(lines));
+    for (const char *s = lines; *s != '\0';) {
+        const char *rest = s;
+        while (*rest >= '0' && *rest <= '9') rest++;
+        if (vt__str_starts(rest, "::/"))
+            limit = vt_min(limit, limit_in("/sys/fs/cgroup", rest + 2, "/memory.max"));
+        else if (vt__str_starts(rest, ":memory:/"))
+            limit = vt_min(limit,
+                           limit_in("/sys/fs/cgroup/memory", rest + 8, "/memory.limit_in_bytes"));
+        while (*s != '\0' && *s++ != '\n') {}
+    }
+    return limit;
 }
 
 unsigned vt__os_n_nodes(void) {

@@ -2,6 +2,8 @@
 #ifndef VT_PROBE_EXACT_H
 #define VT_PROBE_EXACT_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 
 VT_HIDDEN_BEGIN
@@ -10,12 +12,13 @@ int vt__exact_set(
     bool
         on); /* from now on; 0 or -errno. What was allocated before is not known, and its free not counted */
 bool vt__exact_is_set(void);
+const _Atomic bool *vt__exact_word(void); /* where it is, for other processes */
 
 struct vt_exact_row {
     uint32_t stack;
     uint64_t n_alloc, alloc_bytes, alloc_requested_bytes;
     uint64_t n_freed, freed_bytes, freed_requested_bytes;
-};
+} VT_ALIGNED(VT_CACHE_LINE); /* one line for a malloc and its free */
 bool vt__exact_next(uint32_t *cursor,
                     struct vt_exact_row *out); /* *cursor begins at 0. False at the end */
 

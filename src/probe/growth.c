@@ -12,17 +12,16 @@
 #define GROWTHS 1024
 
 static struct {
+    struct vt_frames frames; /* before the rows, of which few are used */
     _Atomic uint32_t n;
     struct {
         _Atomic uint32_t stack;
         _Atomic uint64_t n, n_bytes;
     } row[GROWTHS];
-    struct vt_frames frames;
 } growth;
 
 void vt__probe_grown(size_t n_bytes) {
-    vt__stack_here(&growth.frames);
-    uint32_t stack = vt__depot_put(&growth.frames);
+    uint32_t stack = vt__stack_id_here(&growth.frames);
     uint32_t n = atomic_load_explicit(&growth.n, memory_order_relaxed), i = 0;
     while (i < n && atomic_load_explicit(&growth.row[i].stack, memory_order_relaxed) != stack) i++;
     if (i == GROWTHS) i--;

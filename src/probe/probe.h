@@ -8,18 +8,26 @@
 #ifndef VT_PROBE_PROBE_H
 #define VT_PROBE_PROBE_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 #include "vitrine.h"
 
 VT_HIDDEN_BEGIN
 
-/* Mean bytes between samples; 0: none. Threads notice at their next refill. */
+/* Mean bytes between samples; 0: none. The calling thread notices at once, others at their next refill. */
 void vt__sample_set_period(uint64_t n_bytes);
 uint64_t vt__sample_period(void);
-uint64_t vt__sample_since_ns(void); /* wall clock of the first call above */
+const _Atomic uint64_t *vt__sample_period_word(void); /* where it is, for other processes */
+uint64_t vt__sample_since_ns(void);                   /* wall clock of the first call above */
 
-/* Ask for a dump (vt__dump_is_wanted) whenever so many bytes more were allocated, or are in use, by estimate; 0: never. */
-void vt__sample_set_triggers(uint64_t alloc_bytes, uint64_t growth_bytes);
+/* When to ask for a dump (vt__dump_is_wanted), by estimate; 0: never. */
+struct vt_triggers {
+    uint64_t alloc_bytes;  /* whenever so many more were allocated */
+    uint64_t growth_bytes; /* whenever so many more than ever are in use */
+    unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
+};
+void vt__sample_set_triggers(const struct vt_triggers *wanted);
 
 /* One place in the program, for one size of block, thread and set of labels. */
 struct vt_site_counts {

@@ -19,6 +19,8 @@
 #include "probe/table.h"
 #include "stack/stack.h"
 
+#define FIRST_PEAK ((double)MiB(1)) /* a heap below it grows by per cents all the time */
+
 struct vt_lock vt__probe_lock = VT_LOCK_INIT(VT_LOCK_PROBE);
 
 bool vt__probe_enter(void) {
@@ -47,11 +49,13 @@ static struct {
     uint32_t free_record;
     struct vt_sample_totals totals;
     struct trigger {
-        double step, next; /* step 0: none */
-    } by_alloc, by_growth;
+        double step, times; /* how far the next is: so much more, and so many times; both 0: none */
+        double next;
+    } by_alloc, by_growth, by_peak;
     uint64_t since_ns;
-    struct vt_frames frames; /* too large for the stack of whoever mallocs */
 } samples = {.records = {.row_bytes = sizeof(struct record)}};
+
+static struct vt_frames frames; /* too large for the stack of whoever mallocs */
 
 static struct record *record(uint32_t id) { return vt__row(&samples.records, id); }
 static uint64_t hash_at(uintptr_t at) { return vt__mix(at); }
@@ -72,22 +76,32 @@ uint64_t vt__sample_period(void) {
     return atomic_load_explicit(&samples.period_bytes, memory_order_relaxed);
 }
 
+const _Atomic uint64_t *vt__sample_period_word(void) { return &samples.period_bytes; }
+
 uint64_t vt__probe_period(void) { return vt__sample_period(); }
 
 uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
 
-void vt__sample_set_triggers(uint64_t alloc_bytes, uint64_t growth_bytes) {
+static double next_of(const struct trigger *t, double value) { return value * t->times + t->step; }
+
+void vt__sample_set_triggers(const struct vt_triggers *wanted) {
     const struct vt_sample_totals *t = &samples.totals;
+    double factor = wanted->peak_percent != 0 ? 1 + (double)wanted->peak_percent / 100 : 0;
     if (!vt__probe_enter()) return;
-    samples.by_alloc = (struct trigger){(double)alloc_bytes, t->alloc_bytes + (double)alloc_bytes};
+    samples.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0};
     samples.by_growth =
-        (struct trigger){(double)growth_bytes, t->live_bytes + (double)growth_bytes};
+        (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0};
+    samples.by_peak = (struct trigger){0, factor, 0};
+    samples.by_alloc.next = next_of(&samples.by_alloc, t->alloc_bytes);
+    samples.by_growth.next = next_of(&samples.by_growth, t->live_bytes);
+    samples.by_peak.next = next_of(&samples.by_peak, t->live_bytes);
+    if (samples.by_peak.next < FIRST_PEAK) samples.by_peak.next = FIRST_PEAK;
     vt__probe_leave();
 }
 
 static void pull(struct trigger *t, double value) {
-    if (t->step == 0 || value < t->next) return;
-    t->next = value + t->step;
+    if (t->times == 0 || value < t->next) return;
+    t->next = next_of(t, value);
     atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
 }
 
@@ -95,6 +109,7 @@ static void pull(struct trigger *t, double value) {
 VT_READS_RACILY void vt__sample_pull_triggers(double alloc_bytes, double live_bytes) {
     pull(&samples.by_alloc, alloc_bytes);
     pull(&samples.by_growth, live_bytes);
+    pull(&samples.by_peak, live_bytes);
 }
 
 /* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */
@@ -179,9 +194,9 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
     uint64_t period = vt__sample_period() << shift;
     if (period == 0) return; /* switched off since it was drawn */
+    vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
-    vt__stack_here(&samples.frames);
-    uint32_t stack = vt__depot_put(&samples.frames);
+    uint32_t stack = vt__stack_id_here(&frames);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;

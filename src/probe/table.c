@@ -3,9 +3,23 @@
 
 #include "os/os.h"
 
-#define FIRST_SHIFT 6 /* the first block has 64 rows */
+#define FIRST_SHIFT 3 /* the first block has 8 rows */
+#define FIRST_SLOTS 32
+#define FROM_ARENA                                                                                 \
+    KiB(8) /* below this memory comes from the arena, where it shares an OS page with others' */
 
-/* Row id is number `within` of block `b`: block b begins at row (64 << b) - 64, counting from 0. */
+static void *take(size_t n_bytes) {
+    void *at = NULL;
+    if (n_bytes < FROM_ARENA) return vt__arena_take(n_bytes, VT_CACHE_LINE);
+    return vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) == 0 ? at : NULL;
+}
+
+/* What came from the arena is not given back; together it is less than the least that is. */
+static void give(void *at, size_t n_bytes) {
+    if (n_bytes >= FROM_ARENA) (void)vt__os_unmap(at, vt_round_up(n_bytes, VT_OS_PAGE));
+}
+
+/* Row id is number `within` of block `b`: block b begins at row (8 << b) - 8, counting from 0. */
 static unsigned block_of(uint32_t id, size_t *within) {
     uint32_t i = id - 1 + (1u << FIRST_SHIFT);
     unsigned b = vt_log2(i) - FIRST_SHIFT;
@@ -24,19 +38,13 @@ uint32_t vt__row_add(struct vt_rows *r) {
     unsigned b = block_of(r->n + 1, &within);
     if (b >= VT_ROWS_BLOCKS) return 0;
     if (r->block[b] == NULL) {
-        void *at = NULL;
-        size_t n_bytes = ((size_t)1 << (b + FIRST_SHIFT)) * r->row_bytes;
-        if (vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) != 0) return 0;
-        r->block[b] = at;
+        r->block[b] = take(((size_t)1 << (b + FIRST_SHIFT)) * r->row_bytes);
+        if (r->block[b] == NULL) return 0;
     }
     return ++r->n;
 }
 
 /* ---- index ---- */
-
-static size_t index_bytes(uint32_t n_slots) {
-    return vt_round_up(n_slots * sizeof(uint32_t), VT_OS_PAGE);
-}
 
 uint32_t vt__index_find(const struct vt_index *x, uint64_t hash,
                         bool (*is_it)(uint32_t id, const void *key), const void *key) {
@@ -55,14 +63,14 @@ static void place(struct vt_index *x, uint32_t id) {
 
 static bool grow(struct vt_index *x) {
     struct vt_index old = *x;
-    void *at = NULL;
-    uint32_t n_slots = old.n_slots == 0 ? 1024 : old.n_slots * 2;
-    if (vt__os_map(index_bytes(n_slots), &at) != 0) return false;
-    x->slot = at;
+    uint32_t n_slots = old.n_slots == 0 ? FIRST_SLOTS : old.n_slots * 2;
+    uint32_t *slot = take(n_slots * sizeof(*slot));
+    if (slot == NULL) return false;
+    x->slot = slot;
     x->n_slots = n_slots;
     for (uint32_t i = 0; i < old.n_slots; i++)
         if (old.slot[i] != 0) place(x, old.slot[i]);
-    if (old.slot != NULL) (void)vt__os_unmap(old.slot, index_bytes(old.n_slots));
+    give(old.slot, old.n_slots * sizeof(*slot));
     return true;
 }
 

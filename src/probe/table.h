@@ -1,6 +1,6 @@
 /* table.h - two plain containers for the probes: rows that never move, and an index that finds them by key.
  *
- * Climate: malloc.   Owns: its memory, taken from the system; rows are never given back.   Locks: none; the caller has one.
+ * Climate: malloc.   Owns: its memory, from the arena or the system; rows are never given back.   Locks: none; the caller has one.
  */
 #ifndef VT_PROBE_TABLE_H
 #define VT_PROBE_TABLE_H
@@ -9,7 +9,7 @@
 
 VT_HIDDEN_BEGIN
 
-/* Rows 1, 2, 3, ... of one size, zeroed, in blocks that double: 64, 128, 256, ... A row's address is its for good. */
+/* Rows 1, 2, 3, ... of one size, zeroed, in blocks that double: 8, 16, 32, ... A row's address is its for good. */
 #define VT_ROWS_BLOCKS 24
 struct vt_rows {
     size_t row_bytes;

@@ -7,7 +7,9 @@
  *   entry[id]  first word of the frames, how many   0: not there (yet)
  *   words[]    frames, one stack behind the other
  *
- * The table doubles without being moved: there is a table of 2^k slots for each level k, and the latest is at most 3/8 full. A
+ * The first entries are where the table has no level yet, so that a small program's are in the OS page of its first slots.
+ *
+ * The table doubles without being moved: there is a table of 2^k slots for each level k, and the latest is at most 3/4 full. A
  * stack that is not in its window there is looked for in the older ones; if it is found, it gets a slot in the latest too, and
  * next time one look suffices. All together they are twice the latest.
  *
@@ -17,9 +19,10 @@
  */
 #include "stack/impl.h"
 
-#define MAX_STACKS (1u << 20)
+#define MAX_STACKS VT_STACK_MAX_ID
 #define MAX_WORDS (UINT64_C(1) << 26)
-#define FIRST_LEVEL 10
+#define FIRST_LEVEL 8
+#define N_FIRST (1u << FIRST_LEVEL) /* entries in front of the table */
 #define LAST_LEVEL 22
 #define WINDOW 32 /* slots to look at */
 
@@ -58,7 +61,9 @@ static word *slot_at(unsigned level, uint32_t number, unsigned i) {
 
 /* ---- entries ---- */
 
-static word *entry_of(vt_stack_id id) { return (word *)vt__region_base(&depot.entries) + id; }
+static word *entry_of(vt_stack_id id) {
+    return (word *)vt__region_base(id < N_FIRST ? &depot.table : &depot.entries) + id;
+}
 
 static unsigned frames_of(vt_stack_id id, const uintptr_t **pc) {
     /* acquire: the frames that the entry speaks of; pairs with the release in fill */
@@ -71,9 +76,10 @@ static bool has_frames(vt_stack_id id, const struct vt_frames *f) {
     const uintptr_t *pc;
     unsigned n = frames_of(id, &pc);
     if (n != f->n) return false;
-    for (unsigned i = 0; i < n; i++)
-        if (pc[i] != f->pc[i]) return false;
-    return true;
+    /* mostly equal, so without a branch for each */
+    uintptr_t differ = 0;
+    for (unsigned i = 0; i < n; i++) differ |= pc[i] ^ f->pc[i];
+    return differ == 0;
 }
 
 /* Room for n frames and an id: the state before is in *before. 0: there is none. */
@@ -86,7 +92,7 @@ static vt_stack_id take_room(unsigned n, uint64_t *before) {
         id = (now & ((1u << ID_BITS) - 1)) + 1;
         if (id > MAX_STACKS || n_words + n > MAX_WORDS) return 0;
         if (!vt__region_ready(&depot.words, (n_words + n) * 8)) return 0;
-        if (!vt__region_ready(&depot.entries, (id + 1) * 8)) return 0;
+        if (id >= N_FIRST && !vt__region_ready(&depot.entries, (id + 1) * 8)) return 0;
         /* acquire: an entry that was given back is empty before it is filled again; pairs with give_room */
     } while (!atomic_compare_exchange_weak_explicit(&depot.taken, &now,
                                                     now + ((uint64_t)n << ID_BITS) + 1,
@@ -113,6 +119,11 @@ static void give_room(vt_stack_id id, uint64_t before, unsigned n) {
 }
 
 /* ---- the table ---- */
+
+void vt__depot_expect(uint64_t hash) {
+    char *base = atomic_load_explicit(&depot.table.base, memory_order_relaxed);
+    if (base != NULL) __builtin_prefetch(slot_at(level_now(), number_of(hash), 0));
+}
 
 /* The id in the window of this level; 0: not there, and *empty is the first free slot (NULL: none). */
 static vt_stack_id look(unsigned level, const struct vt_frames *f, word **empty) {
@@ -188,7 +199,7 @@ static VT_COLD vt_stack_id put_slow(const struct vt_frames *f) {
             id = take_room(f->n, &before);
             if (id == 0) break;
             fill(id, before, f);
-            if (id > (uint32_t)3 << level >> 3) raise_level(level);
+            if (id > (uint32_t)3 << level >> 2) raise_level(level);
         }
         if (publish(empty, f, id)) return id;
     }

@@ -108,12 +108,17 @@ VT_INLINE intptr_t vt__rule_cfa_off(vt_rule r) { return (int32_t)(r >> 32); }
     0x800u /* CFA = sp + 8 * low 8 bits; fp saved at CFA - 8 - 8 * next 3 bits, or same if 0 */
 #define VT_GENERATION_BITS (64 - VT_PC_BITS - VT_CODE_BITS)
 #define VT_CACHE_BITS 13
+#define VT_CACHE_FIRST 0x7fu /* slots at first, less one */
 
+/* Rules fill their array from its end, the cache its own from the beginning: what a small program needs of both lies together,
+ * 2 KiB instead of an OS page for each. */
 struct vt_rules {
-    _Atomic uint64_t cache[1u << VT_CACHE_BITS]; /* pc, generation, code */
-    _Atomic uint64_t rule[VT_N_RULES];           /* a hash set: written once each, 0 is free */
+    _Atomic uint64_t rule[VT_N_RULES]; /* a hash set: written once each, 0 is free */
     _Atomic uint32_t generation;
+    _Atomic uint32_t cache_more; /* slots in use are VT_CACHE_FIRST | this, and one */
+    _Atomic uint32_t n_evicted;  /* since there are so many */
     _Atomic uint64_t n_misses;
+    _Atomic uint64_t cache[1u << VT_CACHE_BITS]; /* pc, generation, code */
 };
 extern struct vt_rules vt__rules;
 
@@ -128,7 +133,9 @@ VT_INLINE uint64_t vt__cache_key(uintptr_t pc, uint32_t generation) {
     return (uint64_t)pc << (64 - VT_PC_BITS) | (uint64_t)g << VT_CODE_BITS;
 }
 VT_INLINE uint32_t vt__cache_slot(uintptr_t pc) {
-    return (uint32_t)(pc ^ pc >> VT_CACHE_BITS) & ((1u << VT_CACHE_BITS) - 1);
+    /* relaxed: who does not see it yet looks in another slot, in vain */
+    uint32_t more = atomic_load_explicit(&vt__rules.cache_more, memory_order_relaxed);
+    return (uint32_t)(pc ^ pc >> VT_CACHE_BITS) & (VT_CACHE_FIRST | more);
 }
 
 /* The code for pc, which is below 2^48: of a return address, pc - 1. Not below 2^VT_CODE_BITS: not in the cache. */
@@ -208,6 +215,7 @@ bool vt__arch_full_signal(struct vt_reach *, struct vt_full *); /* false: not re
 
 /* ---- depot.c ---- */
 
+void vt__depot_expect(uint64_t hash);             /* a put of it will follow, if any */
 void vt__depot_stats(struct vt_stack_stats *out); /* its part of them */
 
 VT_HIDDEN_END

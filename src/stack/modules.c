@@ -1,10 +1,11 @@
 /* modules.c - which module an address is in, and where its unwinding tables are.
  *
- * glibc from 2.35 on answers by itself, without a lock (_dl_find_object). For every other libc there is a table: the program
- * itself and the kernel's vdso, which the kernel told us of, are in it from the first look-up; libraries come in when
- * vt__modules_refresh() asks libc, which takes libc's lock and so must not happen inside malloc or a handler.
+ * There is a table: the program itself and the kernel's vdso, which the kernel told us of, are in it from the first look-up.
+ * For libraries glibc from 2.35 on answers by itself, without a lock (_dl_find_object); those of every other libc come in
+ * when vt__modules_refresh() asks it, which takes libc's lock and so must not happen in a handler or under a lock of ours: ld.so
+ * calls malloc with that lock held. (musl's does not, but its lock is not recursive; it never unloads anything.)
  *
- * Climate: signal, but for vt__modules_refresh().   Owns: the table.   Locks: none; readers copy a row and look whether the
+ * Climate: signal, but for vt__modules_refresh() and vt__stack_poll_modules(): malloc.   Owns: the table.   Locks: none; readers copy a row and look whether the
  * table changed meanwhile, writers that meet another one leave.
  */
 #include <link.h>
@@ -128,14 +129,50 @@ static bool find_in_table(uintptr_t pc, struct vt_module *out) {
 
 bool vt__module_of(uintptr_t pc, struct vt_module *out) {
     struct found f;
-    if (find_object == NULL) return find_in_table(pc, out);
-    if (find_object((void *)pc, &f) != 0) return false;
+    /* the program first: of a static one glibc tells the segment with the code only, while the tables are in another, and
+     * crashes before it has finished its own start, in which it calls malloc */
+    if (find_in_table(pc, out)) return true;
+    if (find_object == NULL || find_object((void *)pc, &f) != 0) return false;
     *out = (struct vt_module){(uintptr_t)f.map_start, (uintptr_t)f.map_end, f.eh_frame};
-    struct vt_module whole;
-    /* of a static program it tells the segment with the code only, and the tables are in another */
-    if ((uintptr_t)f.eh_frame - out->start >= out->end - out->start && find_in_table(pc, &whole))
-        *out = whole;
     return true;
+}
+
+/* ---- how many came and went ---- */
+
+static struct {
+    _Atomic bool is_off;
+    _Atomic uint64_t n_misses; /* when last asked */
+    _Atomic uint64_t n_added, n_removed;
+} polls = {.n_misses = UINT64_MAX, .n_added = UINT64_MAX}; /* nobody asked yet */
+
+struct counts {
+    uint64_t n_added, n_removed;
+};
+
+static int take_counts(struct dl_phdr_info *info, size_t size, void *out) {
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs))
+        *(struct counts *)out = (struct counts){info->dlpi_adds, info->dlpi_subs};
+    return 1; /* the first tells for all */
+}
+
+void vt__stack_poll_modules(bool always) {
+    struct counts now = {0, 0};
+    uint64_t n_misses = atomic_load_explicit(&vt__rules.n_misses, memory_order_relaxed);
+    if (!always && n_misses == atomic_load_explicit(&polls.n_misses, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&polls.is_off, memory_order_relaxed)) return;
+    dl_iterate_phdr(take_counts, &now);
+    /* relaxed: two threads that find the same change both act on it, which does no harm */
+    atomic_store_explicit(&polls.n_misses, n_misses, memory_order_relaxed);
+    bool has_new =
+        atomic_exchange_explicit(&polls.n_added, now.n_added, memory_order_relaxed) != now.n_added;
+    bool has_gone = atomic_exchange_explicit(&polls.n_removed, now.n_removed,
+                                             memory_order_relaxed) != now.n_removed;
+    if (has_new || has_gone) vt__modules_refresh();
+    if (has_gone) vt__rules_drop();
+}
+
+void vt__stack_no_more_polls(void) {
+    atomic_store_explicit(&polls.is_off, true, memory_order_relaxed);
 }
 
 void vt__modules_refresh(void) {

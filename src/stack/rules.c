@@ -9,11 +9,14 @@
  * Short is what most code has, CFA = sp + n: a walk waits for each load before it can begin the next, and this saves one.
  *
  * so it is read and written without a lock and never torn. After dlclose the generation is another one and old words match
- * no more; they are cleared as well, for the day the generation comes round.
+ * no more; they are cleared as well, for the day the generation comes round. It begins with few slots, which are doubled when
+ * addresses are in each other's way: a small program has some tens of them, and a page for each would be most of its profile.
  *
  * Climate: signal.   Owns: vt__rules.   Locks: none.   Limit: 2048 rules; others are decoded each time.
  */
 #include "stack/impl.h"
+
+#define N_HOMES 128u /* rules begin to look for a place here, at the end of the array */
 
 struct vt_rules vt__rules;
 
@@ -29,8 +32,8 @@ static uint32_t short_of(vt_rule r) {
 
 /* The number of the rule; VT_N_RULES: the set is full. */
 static uint32_t number_of(vt_rule r) {
-    uint32_t slot = (uint32_t)((r * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % VT_N_RULES;
-    for (uint32_t i = 0; i < VT_N_RULES; i++, slot = (slot + 1) & (VT_N_RULES - 1)) {
+    uint32_t slot = VT_N_RULES - 1 - (uint32_t)((r * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % N_HOMES;
+    for (uint32_t i = 0; i < VT_N_RULES; i++, slot = (slot - 1) & (VT_N_RULES - 1)) {
         uint64_t seen = 0;
         /* relaxed: the word is all there is to a rule */
         if (atomic_compare_exchange_strong_explicit(&vt__rules.rule[slot], &seen, r,
@@ -39,6 +42,18 @@ static uint32_t number_of(vt_rule r) {
         if (seen == r) return slot;
     }
     return VT_N_RULES;
+}
+
+/* Twice the slots, once an eighth of them has been taken from others. Half of what is there is where it belongs already. */
+static void count_evicted(void) {
+    uint32_t more = atomic_load_explicit(&vt__rules.cache_more, memory_order_relaxed);
+    uint32_t n_slots = (VT_CACHE_FIRST | more) + 1;
+    uint32_t n = atomic_fetch_add_explicit(&vt__rules.n_evicted, 1, memory_order_relaxed);
+    if (n < n_slots / 8 || n_slots == 1u << VT_CACHE_BITS) return;
+    /* relaxed: all slots are there from the start; on failure another thread did it */
+    if (atomic_compare_exchange_strong_explicit(&vt__rules.cache_more, &more, more | n_slots,
+                                                memory_order_relaxed, memory_order_relaxed))
+        atomic_store_explicit(&vt__rules.n_evicted, 0, memory_order_relaxed);
 }
 
 VT_COLD vt_rule vt__rule_decode(uintptr_t pc, uint32_t generation) {
@@ -51,8 +66,9 @@ VT_COLD vt_rule vt__rule_decode(uintptr_t pc, uint32_t generation) {
     if (code == 0) code = number_of(r);
     if (code == VT_N_RULES) return r;
     /* relaxed: see vt__rule_code */
-    atomic_store_explicit(&vt__rules.cache[vt__cache_slot(pc)],
-                          vt__cache_key(pc, generation) | code, memory_order_relaxed);
+    if (atomic_exchange_explicit(&vt__rules.cache[vt__cache_slot(pc)],
+                                 vt__cache_key(pc, generation) | code, memory_order_relaxed) != 0)
+        count_evicted();
     return r;
 }
 
@@ -61,6 +77,7 @@ void vt__rules_drop(void) {
         return; /* never used */
     /* A walk under way may still write a word of the generation before; nobody will read it. */
     atomic_fetch_add_explicit(&vt__rules.generation, 1, memory_order_seq_cst);
-    for (size_t i = 0; i < vt_countof(vt__rules.cache); i++)
+    uint32_t more = atomic_load_explicit(&vt__rules.cache_more, memory_order_relaxed);
+    for (size_t i = 0; i <= (VT_CACHE_FIRST | more); i++)
         atomic_store_explicit(&vt__rules.cache[i], 0, memory_order_relaxed);
 }

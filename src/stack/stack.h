@@ -15,6 +15,7 @@
 VT_HIDDEN_BEGIN
 
 typedef uint32_t vt_stack_id; /* 0: none or lost */
+#define VT_STACK_MAX_ID (1u << 20)
 
 #define VT_STACK_MAX_FRAMES 250
 struct vt_frames { /* return addresses, innermost first */
@@ -26,6 +27,9 @@ struct vt_frames { /* return addresses, innermost first */
 
 /* The caller's stack. Frames of our own library are left out where they come first, so pc[0] is the caller of malloc. */
 void vt__stack_here(struct vt_frames *out);
+
+/* The same as an id of the depot; 0: lost. Faster than taking and putting it where stacks recur. `scratch` is ours meanwhile. */
+vt_stack_id vt__stack_id_here(struct vt_frames *scratch);
 
 /* From a signal handler, with its third argument: pc[0] is the interrupted pc itself. */
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
@@ -45,10 +49,16 @@ vt_stack_id vt__depot_put(const struct vt_frames *f);
 unsigned vt__depot_get(vt_stack_id id, const uintptr_t **pc);
 uint32_t vt__depot_count(void);
 
-/* To be called after a library was unloaded: what was known of its code is forgotten. Where libc has no _dl_find_object
- * (musl, glibc before 2.35) also once at start and after dlopen, not from inside malloc or a handler: it asks libc for the
- * list of modules, which takes libc's lock. */
+/* To be called after a library was unloaded: what was known of its code is forgotten. Not from a handler, and with no lock of
+ * ours held: it may ask libc for the list of modules, which takes libc's lock. */
 void vt__stack_modules_changed(void);
+
+/* To be called now and then before a walk, under the same conditions: asks libc how many modules came and went, and does the
+ * above if it must. So unloads that nobody told us of (iconv, NSS) are noticed and, where libc has no _dl_find_object (musl,
+ * glibc before 2.35), new libraries too. Unless `always`, only if a walk met an unknown address since the last time. */
+void vt__stack_poll_modules(bool always);
+/* In the child of a process with threads: libc's lock may be held for good there. */
+void vt__stack_no_more_polls(void);
 
 /* To be called by a thread that ends: its memory for walks goes to the next thread. It may walk again afterwards. */
 void vt__stack_thread_ends(void);

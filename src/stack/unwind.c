@@ -11,6 +11,11 @@
  *
  *   fresh[]   the part of the walk under way that is not in the memo; becomes its inner part at the end
  *
+ * Most walks of a program that allocates in a loop are the same as the one before from end to end. Then the id that the depot
+ * gave that one is the answer, and no frame is copied (vt__stack_id_here). Programs use the frame pointer's register for other
+ * things; whether it is the same matters for this only in frames where it is live: a rule further out will read it before one
+ * restores it.
+ *
  * The memo has stacks that lie wholly in the thread's base (reach.c), so comparing needs no look at what can be read.
  *
  * Climate: signal.   Owns: a walker per thread, from a region; ended threads' walkers go to new ones.   Locks: none. A signal
@@ -20,6 +25,8 @@
 
 #define N_ENTRIES (VT_STACK_MAX_FRAMES + 22) /* and some of our own */
 #define N_WALKERS 1024
+#define SAME_AGAIN                                                                                 \
+    2 /* where the comparison broke off once, so many frames must be the same before the next one */
 #define HASH_SEED UINT64_C(0x51ab7c0e9d2f4863)
 
 #define IS_EXACT (UINT64_C(1) << 63) /* in entry.pc: interrupted here, not called from */
@@ -29,26 +36,42 @@
 struct entry {
     uint64_t pc; /* and the flags above */
     uintptr_t sp, fp;
-    const uintptr_t
-        *fp_at; /* where fp was read; in fresh[] NULL, in memo[] &fp itself if it is the callee's */
-    uint64_t hash; /* memo only: of this pc and all outer ones */
+    const uintptr_t *
+        fp_at; /* where fp was read; if it is the callee's, in fresh[] NULL, in memo[] &fp itself */
+    union {
+        uint64_t hash;    /* memo: of this pc and all outer ones */
+        uint64_t uses_fp; /* fresh: the rule of pc does */
+    };
 };
 
+enum {
+    FP_IS_USED = 1,
+    FP_IS_LIVE = 2
+}; /* by the rule of pc; by that, or passed on to a frame that has it live */
+
+/* The outermost frames of the memo, the counts and the innermost of the walk under way lie side by side: a thread whose stacks
+ * are not deep has one OS page of it. */
 struct walker {
+    char unused[KiB(3)];
+    struct entry memo[N_ENTRIES];
     /* owner thread, and its signal handlers while is_busy is clear */
     uintptr_t base_lo, base_hi;
     uint32_t generation; /* of the rules the memo was made by */
     unsigned top;        /* memo[top..N_ENTRIES) */
     enum vt_stack_end end;
+    vt_stack_id id;   /* the depot's for the memo; 0: not known */
+    uint32_t n_memos; /* made so far */
     /* owner thread writes, anybody reads */
     _Atomic bool is_busy;
     _Atomic uint64_t n_walks, n_frames, n_memo_hits, ended[VT_END_COUNT];
     _Atomic uint32_t next_free; /* number of the next free walker; while it is free */
+    uint8_t fp[N_ENTRIES];      /* of memo[] */
     struct entry fresh[N_ENTRIES];
-    struct entry memo[N_ENTRIES];
 };
+#define MIDDLE (offsetof(struct walker, memo[N_ENTRIES]) % VT_OS_PAGE)
+_Static_assert(MIDDLE > KiB(1) && MIDDLE < KiB(2), "as many of one as of the other");
 
-#define WALKER_BYTES (sizeof(struct walker) + 64)
+#define WALKER_BYTES ((sizeof(struct walker) + VT_OS_PAGE - 1) / VT_OS_PAGE * VT_OS_PAGE)
 
 static struct {
     struct vt_region region;
@@ -162,6 +185,10 @@ struct walk {
     unsigned n_fresh;
     unsigned n_own; /* frames of ours that were left out */
     bool is_leaving_out;
+    const uintptr_t *
+        matched_fp_at; /* where fp was read for the frame that was met in the memo; NULL: the callee's */
+    uint32_t memo_number; /* of the memo that was made of this walk; 0: none was */
+    uintptr_t guess;      /* the caller's sp, if it has the frame that was there last time */
 };
 
 VT_INLINE uintptr_t word_at(uintptr_t at) { return *(const volatile uintptr_t *)at; }
@@ -171,6 +198,7 @@ struct caller {
     struct vt_regs regs;
     const uintptr_t *fp_at; /* where fp was read; NULL: it is the callee's */
     uint64_t flags;         /* of entry.pc */
+    bool uses_fp;           /* the callee's */
 };
 
 /* The caller's state, with its CFA known and its fp at `fp_at`, 0: the callee's. VT_END_COUNT: there is one. */
@@ -233,16 +261,28 @@ VT_READS_STACKS static VT_NOINLINE enum vt_stack_end step_rarely(struct walk *w,
  * What is read then depends on the frame alone, so the processor need not wait for the rule. */
 #define FRAME_RULE (UINT64_C(16) << 32 | UINT64_C(0xfff0) << 16 | VT_FP_AT_CFA << 8 | VT_RULE_FP)
 
+/* `value`, but if it is what we guessed the processor goes on with the guess while it finds out. A walk is one chain of loads,
+ * pc to rule to CFA to pc; where frames have the sizes they had last time, this cuts it at each of them. */
+VT_INLINE uintptr_t guessed(uintptr_t value, uintptr_t guess) {
+    if (vt_likely(value == guess)) {
+        __asm__ volatile("" : "+r"(guess)); /* or the compiler sees that it is the same */
+        return guess;
+    }
+    return value;
+}
+
 /* One frame out. */
 VT_READS_STACKS VT_INLINE enum vt_stack_end step(struct walk *w, struct caller *c) {
-    uintptr_t at = c->regs.pc - !c->regs.is_exact;
+    uintptr_t at = c->regs.pc - ((c->flags & IS_EXACT) == 0);
     uint64_t code = vt__rule_code(at, w->generation);
     if (vt_likely(code - VT_CODE_IS_SHORT < VT_CODE_IS_SHORT)) {
-        uintptr_t cfa = c->regs.sp + (uintptr_t)vt__code_cfa_off(code);
+        uintptr_t cfa = guessed(c->regs.sp + (uintptr_t)vt__code_cfa_off(code), w->guess);
         c->flags = 0;
+        c->uses_fp = false;
         return step_to(w, cfa, (code & 0x700) == 0 ? 0 : cfa + (uintptr_t)vt__code_fp_off(code), c);
     }
     vt_rule rule = vt__rule_of_code(code, at, w->generation);
+    c->uses_fp = true;
     if (vt_likely(rule == FRAME_RULE)) {
         c->flags = 0;
         return step_to(w, c->regs.fp + 16, c->regs.fp, c);
@@ -274,9 +314,29 @@ VT_INLINE void note(struct walk *w, struct entry e) {
     w->n_fresh++;
 }
 
-VT_INLINE bool is_at(const struct entry *e, struct vt_regs regs) {
-    return e->sp == regs.sp && e->fp == regs.fp &&
-           (e->pc & ~IS_ODD) == (regs.pc | (regs.is_exact ? IS_EXACT : 0));
+VT_INLINE const uintptr_t *fp_at_of(const struct entry *e) {
+    return e->fp_at == &e->fp ? NULL : e->fp_at;
+}
+
+/* The same of what was compared. The callee of the first may be another one now. */
+VT_INLINE void note_memo(struct walk *w, unsigned i, const uintptr_t *fp_at) {
+    const struct entry *e = &w->t->memo[i];
+    note(w, (struct entry){.pc = e->pc,
+                           .sp = e->sp,
+                           .fp = e->fp,
+                           .fp_at = fp_at,
+                           .uses_fp = w->t->fp[i] & FP_IS_USED});
+}
+
+VT_INLINE bool is_at(const struct entry *e, const struct caller *c) {
+    /* one test: which of the three differs cannot be predicted */
+    return ((e->sp ^ c->regs.sp) | (e->fp ^ c->regs.fp) |
+            ((e->pc & ~IS_ODD) ^ (c->regs.pc | (c->flags & IS_EXACT)))) == 0;
+}
+
+/* The callee's frame still leads to this one. */
+VT_READS_STACKS VT_INLINE bool is_unchanged(const struct entry *e) {
+    return (word_at(e->sp - 8) & VT_PC_MASK) == e->pc && *e->fp_at == e->fp;
 }
 
 /* memo[from] is where we are: emits it and what is outer, as far as the stack is still the same. The first entry that is
@@ -286,47 +346,61 @@ VT_READS_STACKS VT_INLINE unsigned compare(struct walk *w, unsigned from, bool *
     unsigned i = from;
     *is_full = !emit(w, memo[i].pc & VT_PC_MASK);
     for (i++; i < N_ENTRIES && !*is_full; i++) {
-        const struct entry *e = &memo[i];
-        if ((word_at(e->sp - 8) & VT_PC_MASK) != e->pc || *e->fp_at != e->fp) break;
-        *is_full = !emit(w, e->pc);
+        if (!is_unchanged(&memo[i])) break;
+        *is_full = !emit(w, memo[i].pc);
     }
     return i;
 }
 
 /* Walks from `start`. *matched is where the rest is the memo's, or N_ENTRIES. */
-VT_READS_STACKS static enum vt_stack_end follow(struct walk *w, const struct vt_regs *start,
-                                                unsigned *matched) {
+VT_READS_STACKS VT_INLINE enum vt_stack_end follow(struct walk *w, struct vt_regs start,
+                                                   unsigned *matched) {
     struct entry *memo = w->t != NULL ? w->t->memo : NULL;
     unsigned at = w->t != NULL ? w->t->top : N_ENTRIES;
-    struct caller c = {*start, NULL, start->is_exact ? IS_EXACT | IS_ODD : 0};
+    struct caller c = {.regs = start, .flags = start.is_exact ? IS_EXACT | IS_ODD : 0};
     enum vt_stack_end end;
+    unsigned n_same = 0, n_wanted = 1;
     *matched = N_ENTRIES;
     do {
+        struct entry e;
         while (at < N_ENTRIES && memo[at].sp < c.regs.sp) at++;
-        if (at < N_ENTRIES && is_at(&memo[at], c.regs)) {
+        n_same = at < N_ENTRIES ? (n_same + 1) & -(unsigned)is_at(&memo[at], &c) : 0;
+        if (n_same >= n_wanted) {
             bool is_full;
             unsigned i = compare(w, at, &is_full);
             if (is_full) return VT_END_LIMIT;
             if (i == N_ENTRIES) {
                 *matched = at;
+                w->matched_fp_at = c.fp_at;
                 return w->t->end;
             }
-            for (unsigned k = at; k < i; k++) note(w, memo[k]);
+            for (unsigned k = at; k < i - 1; k++)
+                note_memo(w, k, k == at ? c.fp_at : fp_at_of(&memo[k]));
             const struct entry *last = &memo[i - 1];
-            c.regs = (struct vt_regs){last->pc & VT_PC_MASK, last->sp, last->fp,
-                                      (last->pc & IS_EXACT) != 0};
+            e = *last;
+            e.fp_at = i - 1 == at ? c.fp_at : fp_at_of(last);
+            c.regs.pc = last->pc & VT_PC_MASK;
+            c.regs.sp = last->sp;
+            c.regs.fp = last->fp;
+            c.flags = last->pc & IS_EXACT;
             at = i;
+            n_same = 0;
+            n_wanted = SAME_AGAIN;
         } else {
-            note(w, (struct entry){c.regs.pc | c.flags, c.regs.sp, c.regs.fp, c.fp_at, 0});
+            e = (struct entry){
+                .pc = c.regs.pc | c.flags, .sp = c.regs.sp, .fp = c.regs.fp, .fp_at = c.fp_at};
             if (!emit(w, c.regs.pc)) return VT_END_LIMIT;
         }
+        w->guess = at < N_ENTRIES - 1 ? memo[at + (memo[at].sp == c.regs.sp)].sp : 0;
         end = step(w, &c);
+        e.uses_fp = c.uses_fp;
+        note(w, e);
     } while (end == VT_END_COUNT);
     return end;
 }
 
-/* The same from the beginning, with all registers. `start` is what the walk by rules began with: frames below are ours. */
-static VT_COLD enum vt_stack_end follow_fully(struct walk *w, const struct vt_regs *start,
+/* The same from the beginning, with all registers. pc and sp are what the walk by rules began with: frames below are ours. */
+static VT_COLD enum vt_stack_end follow_fully(struct walk *w, uintptr_t pc, uintptr_t sp,
                                               const void *ucontext) {
     struct vt_full f;
     enum vt_stack_end end = VT_END_COUNT;
@@ -334,9 +408,8 @@ static VT_COLD enum vt_stack_end follow_fully(struct walk *w, const struct vt_re
         vt__arch_full_from_context(ucontext, &f);
     else if (!vt__arch_full_here(&f))
         return VT_END_UNSUPPORTED;
-    while (end == VT_END_COUNT && f.reg[vt__arch_sp] < start->sp)
-        end = vt__full_step(&w->reach, &f);
-    if (end != VT_END_COUNT || f.pc != start->pc) return VT_END_UNSUPPORTED; /* keep what we had */
+    while (end == VT_END_COUNT && f.reg[vt__arch_sp] < sp) end = vt__full_step(&w->reach, &f);
+    if (end != VT_END_COUNT || f.pc != pc) return VT_END_UNSUPPORTED; /* keep what we had */
     w->out->n = 0;
     w->is_leaving_out = ucontext == NULL;
     while (end == VT_END_COUNT) end = emit(w, f.pc) ? vt__full_step(&w->reach, &f) : VT_END_LIMIT;
@@ -376,21 +449,35 @@ static void conclude(struct walk *w, unsigned matched, enum vt_stack_end end) {
         out->hash = t->memo[matched + w->n_own - w->n_fresh].hash;
     bool is_kept = is_worth_keeping(w, end);
     unsigned top = matched;
+    if (is_kept && matched < N_ENTRIES && w->n_fresh > 0) { /* its callee is another one now */
+        struct entry *e = &t->memo[matched];
+        e->fp_at = w->matched_fp_at != NULL ? w->matched_fp_at : &e->fp;
+    }
+    /* of the next frame out; what is passed on is read where it has no address of its own */
+    bool is_passed_on =
+        matched < N_ENTRIES && w->matched_fp_at == NULL && (t->fp[matched] & FP_IS_LIVE) != 0;
     for (unsigned i = w->n_fresh; i > 0; i--) {
         struct entry *e = &t->fresh[i - 1];
         h = mix(h, e->pc & VT_PC_MASK);
         if (i - 1 == w->n_own) out->hash = h;
         if (!is_kept || top == 0) continue;
         struct entry *kept = &t->memo[--top];
+        t->fp[top] = (uint8_t)(e->uses_fp != 0 ? FP_IS_USED | FP_IS_LIVE
+                               : is_passed_on  ? FP_IS_LIVE
+                                               : 0);
         *kept = *e;
         kept->hash = h;
         /* its own copy in memo[], or none: then fp is the callee's */
-        if (e->fp_at == NULL || e->fp_at == &e->fp) kept->fp_at = &kept->fp;
+        if (e->fp_at == NULL) kept->fp_at = &kept->fp;
+        is_passed_on = e->fp_at == NULL && t->fp[top] != 0;
     }
+    vt__depot_expect(out->hash);
     if (!is_kept) return;
     t->top = top;
     t->end = end;
     t->generation = w->generation;
+    t->id = 0;
+    w->memo_number = ++t->n_memos;
 }
 
 static void bump(_Atomic uint64_t *counter, uint64_t by) { /* a walker's: one writer */
@@ -411,14 +498,15 @@ static void count(const struct walk *w, enum vt_stack_end end, bool is_hit) {
     atomic_fetch_add_explicit(&pool.ended[end], 1, memory_order_relaxed);
 }
 
-/* `ucontext` is NULL for the caller's stack. */
-static void take(struct vt_regs regs, const void *ucontext, struct vt_frames *out) {
+/* `ucontext` is NULL for the caller's stack. The number of the memo that was made of it, or 0. */
+static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, const void *ucontext,
+                     struct vt_frames *out) {
     struct walk w = {.out = out, .is_leaving_out = ucontext == NULL};
     unsigned matched;
     out->n = 0;
     out->hash = HASH_SEED;
     w.generation = vt__rules_generation();
-    regs.pc &= VT_PC_MASK;
+    pc &= VT_PC_MASK;
     struct walker *t = my_walker(/* may_claim */ ucontext == NULL);
     if (t != NULL) {
         w.reach.base_lo = t->base_lo;
@@ -427,14 +515,15 @@ static void take(struct vt_regs regs, const void *ucontext, struct vt_frames *ou
     }
     if (w.t != NULL) {
         if (t->generation != w.generation) t->top = N_ENTRIES;
-        if (vt_unlikely(regs.sp < t->base_lo)) {
-            vt__reach_extend_base(&w.reach, regs.sp);
+        if (vt_unlikely(sp < t->base_lo)) {
+            vt__reach_extend_base(&w.reach, sp);
             t->base_lo = w.reach.base_lo;
         }
     }
-    enum vt_stack_end end = follow(&w, &regs, &matched);
+    struct vt_regs start = {pc, sp, fp, /* is_exact */ ucontext != NULL};
+    enum vt_stack_end end = follow(&w, start, &matched);
     if (vt_unlikely(end == VT_END_UNSUPPORTED)) {
-        end = follow_fully(&w, &regs, ucontext);
+        end = follow_fully(&w, pc, sp, ucontext);
         out->hash = vt__frames_hash(out->pc, out->n);
     } else if (w.t != NULL) {
         conclude(&w, matched, end);
@@ -443,19 +532,61 @@ static void take(struct vt_regs regs, const void *ucontext, struct vt_frames *ou
     }
     count(&w, end, matched < N_ENTRIES);
     if (w.t != NULL) give_walker(w.t);
+    return w.memo_number;
 }
 
-/* Has a frame pointer of its own, whatever the flags, because it asks for it: so the caller's state is at hand. */
+/* The functions that ask for a frame address have a frame pointer, whatever the flags: so the caller's state is at hand. */
 VT_NOINLINE VT_READS_STACKS void vt__stack_here(struct vt_frames *out) {
     const uintptr_t *frame = __builtin_frame_address(0);
-    struct vt_regs caller = {frame[1], (uintptr_t)(frame + 2), frame[0], /* is_exact */ false};
-    take(caller, NULL, out);
+    take(frame[1], (uintptr_t)(frame + 2), frame[0], NULL, out);
+}
+
+/* The id of the memo, if this state and all of the stack are as they were; else 0. Frames where fp is not live may have another
+ * one: it leads nowhere. */
+VT_READS_STACKS VT_INLINE vt_stack_id id_if_same(struct walker *t, uintptr_t pc, uintptr_t sp,
+                                                 uintptr_t fp) {
+    unsigned i = t->top;
+    const struct entry *e = &t->memo[i];
+    if (t->id == 0 || t->generation != vt__rules_generation()) return 0;
+    if (e->pc != pc || e->sp != sp || ((t->fp[i] & FP_IS_LIVE) != 0 && e->fp != fp)) return 0;
+    while (++i < N_ENTRIES) {
+        e = &t->memo[i];
+        if ((word_at(e->sp - 8) & VT_PC_MASK) != e->pc) return 0;
+        if ((t->fp[i] & FP_IS_LIVE) != 0 && *e->fp_at != e->fp) return 0;
+    }
+    return t->id;
+}
+
+static void count_same(struct walker *t) {
+    bump(&t->n_walks, 1);
+    bump(&t->n_memo_hits, 1);
+    bump(&t->ended[t->end], 1);
+}
+
+VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    uintptr_t pc = frame[1] & VT_PC_MASK, sp = (uintptr_t)(frame + 2), fp = frame[0];
+    struct walker *t = my_walker(/* may_claim */ true);
+    if (vt_likely(t != NULL && take_walker(t))) {
+        vt_stack_id id = id_if_same(t, pc, sp, fp);
+        if (vt_likely(id != 0)) count_same(t);
+        give_walker(t);
+        if (vt_likely(id != 0)) return id;
+    }
+    uint32_t memo_number = take(pc, sp, fp, NULL, scratch);
+    vt_stack_id id = vt__depot_put(scratch);
+    /* a handler may have walked since, and made another memo */
+    if (memo_number != 0 && take_walker(t)) {
+        if (t->n_memos == memo_number) t->id = id;
+        give_walker(t);
+    }
+    return id;
 }
 
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out) {
     struct vt_regs regs;
     vt__arch_from_context(ucontext, &regs);
-    take(regs, ucontext, out);
+    take(regs.pc, regs.sp, regs.fp, ucontext, out);
 }
 
 void vt__stack_modules_changed(void) {

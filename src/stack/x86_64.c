@@ -25,8 +25,8 @@ uintptr_t vt__arch_thread_pointer(void) {
     return tp;
 }
 
-/* mov $15, %rax; syscall: what a handler returns to. musl has no tables for it. */
-static bool is_sigreturn(uintptr_t pc) {
+/* mov $15, %rax; syscall: what a handler returns to. musl has no tables for it. A damaged stack may have led to data. */
+VT_READS_STACKS static VT_NOINLINE bool is_sigreturn(uintptr_t pc) {
     static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
     const uint8_t *at = (const uint8_t *)pc;
     uintptr_t first = vt_round_down(pc, VT_OS_PAGE);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/read.h"
+#include "report/read_symbols.h"
 #include "report/views.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
@@ -110,6 +111,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
         EXPECT(profile_is_valid(p));
         EXPECT(report_read_bytes("fuzz", exact, n_bytes - 1, NULL, &other, &e) == 0);
         EXPECT(profile_merge(other, p, -1) == 0);
+        EXPECT(profile_is_valid(other));
+        symbol_lines_apply(other, exact, n_bytes - 1); /* as if a server had answered it */
         EXPECT(profile_is_valid(other));
         profile_print_raw(p, nowhere);
         profile_write_symbolized(p, nowhere, "x");

@@ -27,6 +27,11 @@ VITRINE=heap_profile=$TMP/d,heap_growth=10M,heap_exit=off must "$TMP/sites" grow
 n=$(ls "$TMP"/d.*.heap | wc -l)
 [ "$n" -ge 1 ] && [ "$n" -le 4 ] || fail "heap_growth: expected about 2 profiles, saw $n"
 
+# at 1 MiB, and whenever half as much more is in use: log(30 / 1) / log(1.5) is 8
+VITRINE=heap_profile=$TMP/p,heap_peak=50,heap_exit=off must "$TMP/sites" grow exit
+n=$(ls "$TMP"/p.*.heap | wc -l)
+[ "$n" -ge 3 ] && [ "$n" -le 9 ] || fail "heap_peak: expected about 7 profiles, saw $n"
+
 # no profile was asked for, or none can be: no file, and the program is none the worse
 VITRINE=sample=16K must "$TMP/sites" grow exit
 VITRINE=heap_profile=$TMP/e must "$TMP/sites" grow _exit

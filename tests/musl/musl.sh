@@ -1,9 +1,12 @@
 #!/bin/bash
-# musl.sh plain|abi|malloc - the library against musl: compiled by musl-gcc, linked statically, run.
+# musl.sh plain|abi|malloc|shared - the library against musl: compiled by musl-gcc, linked, run.
 #
 #   plain   the stress program against the library's own names, in the audit build
 #   malloc  the same program against malloc, which our objects provide
 #   abi     the programs of tests/abi, likewise
+#   shared  as a shared library: stacks in a program that loads another library, in a heap profile
+#
+# The first three are linked statically.
 #
 # cmocka is built for glibc, so the unit tests proper stay there; the stress program checks itself.
 # Arguments after the first: the library's sources. Environment: VT_SRC, as every test has it.
@@ -96,5 +99,27 @@ abi)
     [ "$n" -ge 10 ] || fail "expected at least 10 programs of tests/abi, seen $n"
     echo "$n programs of tests/abi, fine"
     ;;
-*) fail "expected plain, malloc or abi, seen '$kind'" ;;
+shared)
+    objects "$work/o" -fPIC -fvisibility=hidden -- "$@"
+    # systems that live on musl have a compiler that asks for the index of .eh_frame by itself
+    index=-Wl,--eh-frame-hdr
+    cc $index -shared -o "$work/libvitrine.so.1" "$work"/o/*.o -Wl,-z,now -Wl,-Bsymbolic -Wl,-z,nodelete ||
+        fail "the shared library does not link with musl"
+    cc $index -shared -fPIC -DPLUGIN_ROOM=64 -o "$work/plugin.so" "$VT_SRC/tests/stack/plugin.c" || fail "no plug-in"
+    cc $index -Wall -Wextra -Werror -fPIE -pie -o "$work/program" "$VT_SRC/tests/musl/loads.c" || fail "no program"
+    for mode in sample=1K exact; do
+        VITRINE=$mode,heap_profile=$work/$mode,heap_format=collapsed LD_PRELOAD=$work/libvitrine.so.1 \
+            "$work/program" "$work/plugin.so" || fail "musl, shared: expected status 0, seen $?"
+        # 300 blocks each: from main alone, and through eight frames of the plug-in, which came later than the library
+        awk '{ through = gsub(/plugin\.so\+/, "&") }
+             /program\+/ && through == 0 { before += $NF }
+             /program\+/ && through == 8 { after += $NF }
+             END { print before, after; exit !(before > 2000000 && after > 2000000) }' "$work/$mode.0001.heap" ||
+            { head -5 "$work/$mode.0001.heap"; fail "musl, shared, $mode: expected both places, each whole"; }
+    done
+    VITRINE=heap_kind=mmap,heap_profile=$work/mmap,heap_format=collapsed LD_PRELOAD=$work/libvitrine.so.1 \
+        "$work/program" "$work/plugin.so" || fail "musl, mmap: expected status 0, seen $?"
+    grep -q 'program+0x[0-9a-f]* 1048576$' "$work/mmap.0001.heap" || fail "musl: expected a mapping of 1 MiB"
+    ;;
+*) fail "expected plain, malloc, abi or shared, seen '$kind'" ;;
 esac

@@ -85,6 +85,9 @@ if PEER_PPROF:
             perl(PEER_PPROF, PPROF, ["--show_bytes"], dumps, path, tolerance=1)
             perl(PEER_PPROF, PPROF, ["--inuse_objects"], dumps, path, tolerance=1)
         check("the sample is one", "@ heap_v2/16384" in open(sampled).readline(), True)
+        said = lambda tool, path: [l for l in run(tool, "--text", dumps, path)[2].splitlines() if re.match("Adjusting|Heap version|Using", l)]
+        check("what is said of a sample", said(PPROF, sampled), said(PEER_PPROF, sampled))
+        check("what is said of an exact one", said(PPROF, after), said(PEER_PPROF, after))
         check("growth is one", "@ growth" in open(growth).readline(), True)
         for options in (["--show_bytes"], ["--inuse_objects"], ["--show_bytes", "--alloc_space"]):
             perl(PEER_PPROF, PPROF, [*options, "--base=" + before], dumps, after, tolerance=0)

@@ -16,7 +16,7 @@ def on_terminal(argv, lines):
     """What a user sees who types these lines, each after a prompt."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.execv(argv[0], argv)
+        os.execve(argv[0], argv, dict(os.environ, TERM="dumb"))
     seen, waiting = "", list(lines)
     while True:
         ready, _, _ = select.select([fd], [], [], 60)
@@ -43,6 +43,11 @@ check("top1 has one", len(re.findall(r"^ +\d+\.\d +\d+\.\d%", seen.split("top1")
 status, seen = on_terminal([PPROF, program, heap], ["nonsense", "", "help", "quit now"])
 check_has("pprof's own name", seen, "Welcome to pprof!")
 check_has("unknown command", seen, "Unknown command: try 'help'.\n(pprof) \n(pprof) help\n")
+
+# keys: the line before, by the arrow upwards
+status, seen = on_terminal([PPROF, program, heap], ["top1", "\x1b[A", "quit"])
+check("arrow up: exit", status, 0)
+check("arrow up: the command again", seen.count("Total: 5.1 MB"), 2)
 
 # reports on stdout, the rest on stderr; the end of input ends it
 status, text, errors = run(PPROF, "--interactive", program, heap, stdin=b"top3\n")

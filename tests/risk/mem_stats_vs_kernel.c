@@ -107,6 +107,11 @@ int main(void) {
     kernel_at_start = kernel_kib();
     stats_at_start = (long)(stats().resident >> 10);
 
+    fill_table(0, 10, 300000, 300000);
+    empty_table(0, 10, 1);
+    fill_table(0, 100000, 17, 32);
+    compare("32 bytes where large blocks were");
+    empty_table(0, 100000, 1);
     fill_table(0, 1000000, 1, 300);
     compare("1,000,000 blocks to 300 bytes");
     empty_table(0, 1000000, 3);

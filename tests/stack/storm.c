@@ -1,11 +1,19 @@
-/* storm.c - the walking half of storm.cpp. */
+/* storm.c - the walking and allocating half of storm.cpp, with the library from inside. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "heap/heap.h"
+#include "life/life.h"
+#include "probe/exact.h"
+#include "probe/probe.h"
 #include "stack/stack.h"
 #include "storm.h"
+#include "storm_blocks.h"
 
 static _Atomic long n_ticks, n_walks, n_wrong, n_errno;
 
@@ -38,6 +46,21 @@ void storm_here(void) {
     n_walks++;
 }
 
+void storm_begin(void) {
+    vt__free(vt__malloc(1));
+    vt__sample_set_period(4096);
+}
+
+void storm_allocate(void) { use_blocks(vt__malloc, vt__realloc, vt__free); }
+
+void storm_profile(int i) {
+    int fd = open("/dev/null", O_WRONLY);
+    if (vt__life_heap_write_fd(fd, (enum vt_heap_format)(i % 4)) != 0) storm_failed("a profile");
+    close(fd);
+    if (i % 20 == 10) vt__exact_set(true);
+    if (i % 20 == 15) vt__exact_set(false);
+}
+
 void storm_unloaded(void) { vt__stack_modules_changed(); }
 void storm_thread_ends(void) { vt__stack_thread_ends(); }
 
@@ -50,7 +73,14 @@ int storm_is_good(void) { return n_wrong == 0 && n_errno == 0; }
 
 int storm_report(void) {
     struct vt_stack_stats s;
+    struct vt_sample_totals t;
+    vt__exact_set(false);
+    for (int i = 0; i < N_SHARED; i++) vt__free(atomic_exchange(&shared_blocks[i], NULL));
+    vt__sample_totals(&t);
     vt__stack_stats(&s);
+    printf("%lu samples, %lu lost; expected 0 left, seen %lu\n", (unsigned long)t.n_samples,
+           (unsigned long)t.n_lost, (unsigned long)t.n_live);
+    if (t.n_live != 0 || t.n_samples < 1000) storm_failed("samples");
     printf("%ld signals, %ld walks, %lu frames, %lu stacks (%lu lost, %lu KiB); ended:", n_ticks,
            n_walks, (unsigned long)s.n_frames, (unsigned long)s.n_stacks, (unsigned long)s.n_lost,
            (unsigned long)s.depot_bytes / 1024);

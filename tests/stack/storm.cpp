@@ -3,8 +3,11 @@
  *     storm LIBRARY.so LIBRARY2.so SECONDS
  *
  * Every thread has a timer of 4 kHz whose handler walks the interrupted stack and puts it into the depot. Meanwhile threads
- * load and unload libraries, throw exceptions, fork, walk by themselves, and are born and end all the time. Nothing may hang
- * or crash, every stack must be in the depot as it was taken, and errno must stay.
+ * load and unload libraries, throw exceptions, fork, walk by themselves, and are born and end all the time. All of them
+ * allocate, with one sample for every 4 KiB, and one writes profiles and switches exact mode on and off. Nothing may hang or crash,
+ * every stack must be in the depot as it was taken, errno must stay, and when all is freed no sample is left.
+ *
+ * The other half is storm.c, which calls the library from inside, or storm_preloaded.c, where it is the program's malloc.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -63,6 +66,7 @@ void exceptions() {
 
 extern "C" void called_back(void *) {
     storm_here();
+    storm_allocate();
     std::vector<std::string> v(10, std::string(100, 'y'));
     __asm__ volatile("" ::"r"(&v) : "memory");
 }
@@ -81,6 +85,7 @@ void *short_life(void *arg) {
     Timer t;
     exceptions();
     storm_here();
+    storm_allocate();
     storm_thread_ends();
     return arg;
 }
@@ -91,6 +96,8 @@ void fork_child() {
     if (pid == 0) {
         alarm(60);
         for (int i = 0; i < 50; i++) storm_here();
+        for (int i = 0; i < 20; i++) storm_allocate();
+        storm_profile(0);
 #ifndef VT_FLAVOUR_asan /* its malloc may have been locked by another thread when we forked */
         exceptions();
 #endif
@@ -112,6 +119,16 @@ void *throw_on(void *arg) {
     while (!is_over()) {
         exceptions();
         for (int i = 0; i < 100; i++) storm_here();
+        for (int i = 0; i < 10; i++) storm_allocate();
+    }
+    return arg;
+}
+void *profile(void *arg) {
+    Timer t;
+    for (int i = 1; !is_over(); i++) {
+        storm_profile(i);
+        storm_allocate();
+        usleep(5000);
     }
     return arg;
 }
@@ -139,9 +156,10 @@ int main(int argc, char **argv) {
     act.sa_sigaction = on_tick;
     act.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(SIGPROF, &act, nullptr);
-    void *(*const jobs[])(void *) = {load, load, throw_on, bear};
-    pthread_t id[4];
-    for (int i = 0; i < 4; i++) pthread_create(&id[i], nullptr, jobs[i], nullptr);
+    storm_begin();
+    void *(*const jobs[])(void *) = {load, load, throw_on, bear, profile};
+    pthread_t id[5];
+    for (int i = 0; i < 5; i++) pthread_create(&id[i], nullptr, jobs[i], nullptr);
     for (pthread_t t : id) pthread_join(t, nullptr);
     printf("%ld exceptions, %ld loads, %ld threads, %ld forks\n", n_thrown, n_loaded, n_born,
            n_forked);

@@ -29,8 +29,11 @@ const struct vt_module *vt__modules_find(const struct vt_modules *m, uintptr_t a
     return NULL;
 }
 
+void vt__put_maps(struct vt_out *o) { vt__text_put(&o->text, "(maps)\n"); }
+
 void vt__put_mapped_libraries(struct vt_out *o) {
-    vt__text_put(&o->text, "\nMAPPED_LIBRARIES:\n(maps)\n");
+    vt__text_put(&o->text, "\nMAPPED_LIBRARIES:\n");
+    vt__put_maps(o);
 }
 
 /* Two rows: one with everything, one with little. */

@@ -137,6 +137,19 @@ static struct seen decode(const char *text, size_t n) {
     return s;
 }
 
+TEST(heap_proto, a_lifetime_is_a_number_with_its_unit) {
+    uintptr_t pc = 0x401010;
+    struct vt_heap_row row = {.pc = &pc, .n_pcs = 1, .alloc_objects = 1, .lifetime_ms = 4};
+    struct rows rows = {&row, 1, 0};
+    struct vt_heap_source src = source_of(&rows, VT_HEAP_LIFETIMES, 512);
+    size_t n;
+    char *text = written(VT_PROFILE_PROTO, &src, &n);
+    /* key 12 "lifetime", number 4, unit 13 "milliseconds" */
+    assert_non_null(memmem(text, n, "\x1a\x06\x08\x0c\x18\x04\x20\x0d", 8));
+    assert_non_null(memmem(text, n, "vitrine heap profile: lifetimes", 31));
+    free(text);
+}
+
 TEST(heap_proto, two_hundred_thousand_stacks_are_all_there) {
     static struct many many = {.is_labelled = true};
     struct vt_heap_source src = source_of_many(&many, 200000, 8);

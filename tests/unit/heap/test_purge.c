@@ -226,4 +226,38 @@ TEST_WITH(purge, what_fits_below_the_limit_is_never_refused_because_another_thre
     assert_int_equal(n_refused, 0);
 }
 
+static size_t n_chunks_with(enum chunk_huge state) {
+    size_t n = 0;
+    for (size_t i = 0; i < vt__window.n_chunks; i++) n += vt__chunks[i].huge == state;
+    return n;
+}
+
+/* Touched again, a purged chunk that is to be one huge page would be resident as a whole. */
+TEST(purge, huge_pages_are_asked_for_full_chunks_and_no_longer_for_purged_ones) {
+    void *at[1000];
+    for (int i = 0; i < 1000; i++) at[i] = touched(100000);
+    size_t n_asked = n_chunks_with(CHUNK_HUGE);
+    assert_true_msg(n_asked >= 20, "expected 20 of 62 chunks, seen %zu", n_asked);
+    for (int i = 0; i < 1000; i++) vt__free(at[i]);
+    vt__heap_release_all();
+    assert_int_equal(n_chunks_with(CHUNK_HUGE), 0);
+    assert_int_equal(n_chunks_with(CHUNK_WITHDRAWN), n_asked);
+    size_t before = window_resident();
+    for (int i = 0; i < 20; i++) *(char *)(at[i] = vt__malloc(100000)) = 1; /* 32 KiB apart */
+    assert_true_msg(window_resident() - before <= MiB(1), "expected some pages, seen %zu KiB",
+                    (window_resident() - before) >> 10);
+}
+
+TEST_WITH(purge, near_the_soft_limit_the_unused_end_of_a_large_block_goes_back,
+          "VITRINE_SOFT_LIMIT=64M VITRINE_RETAIN=1G") {
+    size_t n_bytes = 2 * VT_SLICE + VT_OS_PAGE; /* of three slices, the third is hardly used */
+    void *at[600];
+    vt__free(touched(MiB(60)));
+    for (int i = 0; i < 600; i++) at[i] = touched(n_bytes);
+    size_t most = 600 * n_bytes + dirty_bytes() + MiB(1);
+    assert_true_msg(window_resident() <= most, "expected at most %zu KiB, seen %zu", most >> 10,
+                    window_resident() >> 10);
+    for (int i = 0; i < 600; i++) vt__free(at[i]);
+}
+
 UNIT_MAIN()

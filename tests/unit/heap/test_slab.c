@@ -1,6 +1,8 @@
 /* test_slab.c - slabs fill, empty, sleep when full and wake up again; what they hand out is whole and, if asked, zero. */
 #include "look.h"
 
+#include "os/os.h"
+
 TEST(slab, blocks_of_every_class_are_aligned_and_keep_what_is_written) {
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         size_t n_bytes = vt__class_bytes(c);
@@ -216,6 +218,24 @@ static void corrupt_and_allocate(void *p) {
 TEST(slab, a_write_into_a_freed_block_is_found_when_the_block_is_used_again) {
     struct blocks b = take_blocks(10, 64);
     unit_dies_saying(corrupt_and_allocate, b.at[5], "free list corrupted at");
+}
+
+TEST(slab, what_it_cannot_use_of_memory_that_was_used_before_goes_back) {
+    void *large = vt__malloc(VT_SLICE * 8);
+    memset(large, 1, VT_SLICE * 8);
+    vt__free(large);
+    struct blocks b = take_blocks(4 * VT_SLAB_MAX_BLOCKS, 32);
+    size_t n_reused = 0;
+    for (size_t i = 0; i < 4; i++) {
+        struct slab *s = slab_of(b.at[i * VT_SLAB_MAX_BLOCKS]);
+        char *tail = (char *)vt__slice_address(vt__slab_id(s)) + 32 * VT_SLAB_MAX_BLOCKS;
+        size_t resident = 1;
+        assert_int_equal(vt__os_resident_bytes(tail, VT_SLICE / 2, &resident), 0);
+        assert_int_equal(resident, 0);
+        n_reused += !s->was_zero;
+    }
+    assert_true(n_reused > 0);
+    free_blocks(b);
 }
 
 UNIT_MAIN()

@@ -120,8 +120,33 @@ TEST(stats, a_caller_of_an_older_header_gets_its_fields_and_no_more) {
     assert_int_equal(vt_stats_get(&room.s), 0);
     assert_int_equal(room.beyond, 4711);
     assert_int_equal(room.s.size, sizeof(struct vt_stats));
+    room.s = (struct vt_stats){.size = offsetof(struct vt_stats, n_samples), .n_samples = 4711};
+    assert_int_equal(vt_stats_get(&room.s), 0); /* a header before heap profiles were counted */
+    assert_int_equal(room.s.n_samples, 4711);
     room.s.size = 4;
     assert_int_equal(vt_stats_get(&room.s), -EINVAL);
+}
+
+TEST(stats, samples_and_stacks_are_counted) {
+    struct vt_stats before = {.size = sizeof(before)}, after = before;
+    vt__free(vt__malloc(1));
+    vt_heap_set_rate(1);
+    assert_int_equal(vt_stats_get(&before), 0);
+    struct blocks b = take_blocks(100, 5000); /* far above the rate: each is a sample */
+    assert_int_equal(vt_stats_get(&after), 0);
+    assert_int_equal(after.n_samples, before.n_samples + 100);
+    assert_int_equal(after.n_samples_live, before.n_samples_live + 100);
+    assert_int_equal(after.n_samples_lost, 0);
+    assert_int_equal(after.sampled, before.sampled + 100 * vt__class_bytes(vt__class_of(5000)));
+    assert_true(after.sampled_peak * 1.05 >= after.sampled);
+    assert_true(after.n_stacks > before.n_stacks && after.stacks > 0);
+    assert_int_equal(after.n_stacks_lost, 0);
+    assert_int_equal(after.n_walks, before.n_walks + 100);
+    assert_true(after.n_walks_cut <= after.n_walks);
+    free_blocks(b);
+    assert_int_equal(vt_stats_get(&after), 0);
+    assert_int_equal(after.n_samples_live, before.n_samples_live);
+    vt_heap_set_rate(0);
 }
 
 /* ---- the text ---- */

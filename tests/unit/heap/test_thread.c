@@ -2,6 +2,7 @@
 #include "look.h"
 
 #include "heap/upcalls.h"
+#include "probe/impl.h"
 
 /* glibc keeps the values of the first 32 keys in the thread, and callocs a table for later ones: being told of a thread's end
  * then allocates in the middle of attaching. */
@@ -272,6 +273,46 @@ static void *attach_while_busy(void *unused) {
     vt__leave();
     vt__free(vt__malloc(100));
     return unused;
+}
+
+static pthread_t who_forks;
+static _Atomic bool heaps_are_locked, is_handled;
+
+static void ask_the_probes(int number) {
+    struct vt_sample_totals t;
+    (void)number;
+    vt__sample_totals(&t); /* takes the probes' lock, if that may be waited for */
+    atomic_store(&is_handled, true);
+}
+
+/* Holds one of the locks that fork takes, until a handler has run in the thread that waits for it and has the one before. */
+static void *hold_up_the_fork(void *unused) {
+    assert_true(vt__enter());
+    vt_lock(&vt__heaps_lock);
+    atomic_store(&heaps_are_locked, true);
+    while (atomic_load(&vt__probe_lock.word) == 0) usleep(1000);
+    pthread_kill(who_forks, SIGUSR1);
+    while (!atomic_load(&is_handled)) usleep(1000);
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    return unused;
+}
+
+TEST(thread, a_handler_that_comes_while_fork_takes_the_locks_does_not_wait_for_its_own_thread) {
+    pthread_t id;
+    vt__free(vt__malloc(1));
+    signal(SIGUSR1, ask_the_probes);
+    who_forks = pthread_self();
+    assert_int_equal(pthread_create(&id, NULL, hold_up_the_fork, NULL), 0);
+    while (!atomic_load(&heaps_are_locked)) usleep(1000);
+    alarm(20);
+    pid_t pid = fork();
+    if (pid == 0) _exit(vt__malloc(100000) != NULL ? 0 : 1);
+    int status = -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    pthread_join(id, NULL);
+    assert_true(atomic_load(&is_handled));
 }
 
 TEST(thread, a_handler_that_allocates_while_its_thread_attaches_does_not_wait_for_itself) {

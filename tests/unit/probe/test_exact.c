@@ -1,6 +1,8 @@
 /* test_exact.c - every allocation and free counted: sums are the truth to the byte, on and off at any time, in every thread. */
 #include "made_up.h"
 
+#include <limits.h>
+
 #include "probe/exact.c"
 
 static struct vt_exact_row of_site(uintptr_t site) {
@@ -133,6 +135,183 @@ TEST(exact, many_stacks_find_room) {
     uint64_t n = 0;
     for (uint32_t cursor = 0; vt__exact_next(&cursor, &r);) n += r.n_alloc;
     assert_int_equal(n, N);
+}
+
+TEST(exact, a_realloc_that_stays_in_place_has_its_new_size_and_stack) {
+    static const struct {
+        size_t from, to;
+    } rows[] = {{100, 60},        {100, 110},       {5000, 4500},
+                {300000, 290000}, {300000, 310000}, {3000000, 900000}};
+    start_exact();
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        uintptr_t before = 100 + 2 * i, after = before + 1;
+        current_site = before;
+        void *p = vt__malloc(rows[i].from);
+        current_site = after;
+        assert_ptr_equal(vt__realloc(p, rows[i].to), p);
+        check_site(before, 1, rows[i].from, 1, rows[i].from);
+        check_site(after, 1, rows[i].to, 0, 0);
+        vt__free(p);
+        check_site(after, 1, rows[i].to, 1, rows[i].to);
+    }
+}
+
+TEST(exact, a_large_block_that_moves_is_counted_once_at_its_new_place) {
+    start_exact();
+    current_site = 1;
+    void *p = vt__malloc(4000000);
+    void *in_the_way = vt__malloc(100000);
+    current_site = 2;
+    void *q = vt__realloc(p, 40000000);
+    assert_true(q != p);
+    check_site(1, 2, 4100000, 1, 4000000);
+    check_site(2, 1, 40000000, 0, 0);
+    vt__free(q);
+    vt__free(in_the_way);
+    check_site(2, 1, 40000000, 1, 40000000);
+}
+
+TEST(exact, a_realloc_that_fails_changes_nothing) {
+    static const size_t rows[] = {40, 5000, 200000, 4000000};
+    start_exact();
+    for (uintptr_t i = 0; i < vt_countof(rows); i++) {
+        current_site = 200 + i;
+        void *p = vt__malloc(rows[i]);
+        current_site = 300;
+        assert_null(vt__realloc(p, (size_t)1 << 46));
+        check_site(200 + i, 1, rows[i], 0, 0);
+        vt__free(p);
+        check_site(200 + i, 1, rows[i], 1, rows[i]);
+    }
+    check_site(300, 0, 0, 0, 0);
+}
+
+/* ---- the truth of it, across threads ---- */
+
+enum { SLOTS = 2000, TRUE_SITES = 7, STEPS = 6000, THREADS = 4 };
+
+struct held { /* owned by who took it out of its slot */
+    void *at;
+    size_t n_bytes;
+    uintptr_t site;
+};
+static struct held held[SLOTS];
+static _Atomic(struct held *) slots[SLOTS];
+static _Atomic uint64_t truly_allocated[TRUE_SITES]; /* bytes */
+static _Atomic uint64_t truly_n[TRUE_SITES];
+
+static size_t some_bytes(uint64_t *rng) {
+    static const size_t most[] = {16, 100, 1000, 5000, 60000, 100000, 3000000};
+    return 1 + unit_random(rng) % most[unit_random(rng) % vt_countof(most)];
+}
+
+static void note_allocated(struct held *h, void *p, size_t n_bytes) {
+    assert_non_null(p);
+    *h = (struct held){p, n_bytes, current_site};
+    truly_allocated[current_site] += n_bytes;
+    truly_n[current_site]++;
+}
+
+static void allocate(struct held *h, uint64_t *rng) {
+    size_t n_bytes = some_bytes(rng);
+    size_t align = (size_t)16 << unit_random(rng) % 8;
+    switch (unit_random(rng) % 4) {
+    case 0: note_allocated(h, vt__calloc(1, n_bytes), n_bytes); break;
+    case 1: note_allocated(h, vt__aligned_alloc(align, n_bytes), n_bytes); break;
+    case 2: note_allocated(h, vt__realloc(NULL, n_bytes), n_bytes); break;
+    default: note_allocated(h, vt__malloc(n_bytes), n_bytes);
+    }
+}
+
+static void *use_slots(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    for (int i = 0; i < STEPS; i++) {
+        _Atomic(struct held *) *slot = &slots[unit_random(&rng) % SLOTS];
+        struct held *h = atomic_exchange(slot, NULL); /* ours alone until it is back */
+        if (h == NULL) continue;
+        current_site = unit_random(&rng) % TRUE_SITES;
+        uint64_t step_kind = unit_random(&rng) % 4;
+        if (h->at == NULL) {
+            allocate(h, &rng);
+        } else if (step_kind == 0) {
+            vt__free(h->at);
+            h->at = NULL;
+        } else if (step_kind == 1) { /* a little more or less: mostly in place */
+            size_t n_bytes = h->n_bytes - h->n_bytes / 8 + unit_random(&rng) % (h->n_bytes / 4 + 1);
+            note_allocated(h, vt__realloc(h->at, n_bytes), n_bytes);
+        } else if (step_kind == 2) {
+            size_t n_bytes = some_bytes(&rng);
+            note_allocated(h, vt__realloc(h->at, n_bytes), n_bytes);
+        }
+        atomic_store(slot, h);
+    }
+    return NULL;
+}
+
+static void check_truth(void) {
+    for (uintptr_t site = 0; site < TRUE_SITES; site++) {
+        uint64_t n_live = 0, live_bytes = 0;
+        for (size_t i = 0; i < SLOTS; i++)
+            if (held[i].at != NULL && held[i].site == site) {
+                n_live++;
+                live_bytes += held[i].n_bytes;
+            }
+        check_site(site, truly_n[site], truly_allocated[site], truly_n[site] - n_live,
+                   truly_allocated[site] - live_bytes);
+    }
+}
+
+TEST(exact, live_bytes_of_every_site_are_the_truth_through_every_call_in_every_thread) {
+    pthread_t id[THREADS];
+    start_exact();
+    for (size_t i = 0; i < SLOTS; i++) atomic_store(&slots[i], &held[i]);
+    for (int round = 0; round < 3; round++) {
+        for (uintptr_t i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&id[i], NULL, use_slots, (void *)(i + 17 + 10 * round)),
+                             0);
+        for (int i = 0; i < THREADS; i++) pthread_join(id[i], NULL);
+        check_truth();
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        vt__free(held[i].at);
+        held[i].at = NULL;
+    }
+    check_truth();
+}
+
+/* ---- a thread that ends ---- */
+
+#ifdef VT_FLAVOUR_tsan
+#define LATE_ROUNDS 2 /* later the sanitizer has ended the thread for itself */
+#else
+#define LATE_ROUNDS PTHREAD_DESTRUCTOR_ITERATIONS
+#endif
+
+static pthread_key_t late_key;
+static void *late_block;
+
+/* Runs after ours in every round, so that in the end the thread has no heap of its own any more. */
+static void run_late(void *n) {
+    current_site = 6;
+    void *p = vt__malloc(100);
+    vt__free(late_block);
+    late_block = p;
+    if ((uintptr_t)n < LATE_ROUNDS) pthread_setspecific(late_key, (void *)((uintptr_t)n + 1));
+}
+
+static void *end_slowly(void *unused) {
+    current_site = 6;
+    late_block = vt__malloc(100);
+    pthread_setspecific(late_key, (void *)1);
+    return unused;
+}
+
+TEST(exact, what_a_thread_does_while_it_ends_is_counted) {
+    start_exact();
+    assert_int_equal(pthread_key_create(&late_key, run_late), 0);
+    unit_in_thread(end_slowly, NULL);
+    check_site(6, 1 + LATE_ROUNDS, 100 * (1 + LATE_ROUNDS), LATE_ROUNDS, 100 * LATE_ROUNDS);
+    vt__free(late_block);
 }
 
 static void free_twice(void *p) {

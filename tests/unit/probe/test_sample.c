@@ -329,6 +329,48 @@ TEST(sample, what_is_in_use_can_be_visited) {
     assert_int_equal(vt_heap_visit(find_object, q), 0);
 }
 
+static bool asks_for_a_dump(double alloc_bytes, double live_bytes) {
+    vt__sample_pull_triggers(alloc_bytes, live_bytes);
+    return atomic_exchange(&vt__dump_is_wanted, false);
+}
+
+TEST(sample, dumps_are_asked_for_by_bytes_allocated_by_growth_and_by_peaks) {
+    static const struct {
+        struct vt_triggers wanted;
+        double alloc_mib, live_mib;
+        bool asks;
+    } rows[] = {
+        {{.alloc_bytes = MiB(10)}, 9.9, 100, false},
+        {{0}, 10, 0, true},
+        {{0}, 19.9, 100, false},
+        {{0}, 35, 0, true},
+        {{0}, 44.9, 0, false},
+        {{.growth_bytes = MiB(10)}, 100, 9.9, false},
+        {{0}, 0, 10, true},
+        {{0}, 0, 5, false},
+        {{0}, 0, 19.9, false},
+        {{0}, 0, 20, true},
+        {{.peak_percent = 10}, 100, 0.99, false}, /* too small to be a peak */
+        {{0}, 0, 1, true},
+        {{0}, 0, 1.09, false},
+        {{0}, 0, 1.11, true},
+        {{0}, 0, 0.1, false},
+        {{0}, 0, 1.2, false}, /* higher, but not by so much */
+        {{0}, 0, 200, true},
+        {{0}, 0, 219, false},
+    };
+    start_with_period(0);
+    for (unsigned i = 0; i < vt_countof(rows); i++) {
+        const struct vt_triggers *w = &rows[i].wanted;
+        if (w->alloc_bytes + w->growth_bytes + w->peak_percent != 0) vt__sample_set_triggers(w);
+        bool asks = asks_for_a_dump(rows[i].alloc_mib * MiB(1), rows[i].live_mib * MiB(1));
+        assert_true_msg(asks == rows[i].asks, "row %u: expected %d, seen %d", i, rows[i].asks,
+                        asks);
+    }
+    vt__sample_set_triggers(&(struct vt_triggers){0});
+    assert_false(asks_for_a_dump(1e12, 1e12));
+}
+
 TEST(sample, where_the_heap_grew_is_known) {
     size_t before = 0, after = 0;
     struct vt_growth g;

@@ -54,4 +54,25 @@ TEST(rules, addresses_in_no_module_are_asked_for_each_time) {
     }
 }
 
+static uint32_t n_slots(void) { return (VT_CACHE_FIRST | atomic_load(&vt__rules.cache_more)) + 1; }
+
+/* Asks for n addresses in libc; how many had to be decoded. */
+static uint64_t n_decoded(unsigned n) {
+    uint64_t before = n_misses();
+    for (unsigned i = 0; i < n; i++)
+        (void)vt__rule_of((uintptr_t)qsort + (uintptr_t)i * 7, vt__rules_generation());
+    return n_misses() - before;
+}
+
+TEST(rules, the_cache_grows_with_the_addresses_and_not_before) {
+    assert_int_equal(n_decoded(40), 40);
+    assert_int_equal(n_slots(), VT_CACHE_FIRST + 1);
+    while (n_decoded(2000) > 2000 / 8) {}
+    assert_true_msg(n_slots() >= 2048, "expected room for 2000, seen %u slots", n_slots());
+    uint32_t grown = n_slots();
+    vt__rules_drop();
+    assert_int_equal(n_decoded(2000) > 1990, true); /* none of it is remembered */
+    assert_true(n_slots() >= grown);
+}
+
 UNIT_MAIN()

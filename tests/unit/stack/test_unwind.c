@@ -25,6 +25,18 @@ __attribute__((noinline)) static void walk_twice(void) {
     KEEP_FRAME(&without);
 }
 
+/* The id by a walk, of the same stack once more, and without the memo. */
+__attribute__((noinline)) static void ids_are_equal(void) {
+    vt_stack_id id[3];
+    for (volatile int i = 0; i < 3; i++) {
+        if (i == 2) atomic_store(&mine->is_busy, true);
+        id[i] = vt__stack_id_here(&without);
+    }
+    atomic_store(&mine->is_busy, false);
+    assert_int_equal(id[0], id[2]);
+    assert_int_equal(id[1], id[2]);
+}
+
 static void both_are_equal(void) {
     walk_twice();
     assert_int_equal(with_memo.n, without.n);
@@ -44,8 +56,8 @@ static unsigned long n_leaves;
 __attribute__((noinline)) static void go_on(unsigned depth) {
     uint64_t r = unit_random(&rng);
     if (depth == 0 || r % 16 == 0) {
-        n_leaves++;
         both_are_equal();
+        if (++n_leaves % 8 == 0) ids_are_equal();
         return;
     }
     for (uint64_t i = 0; i <= (r >> 8) % 2; i++) tree[unit_random(&rng) % 4](depth - 1);
@@ -81,7 +93,7 @@ TEST(unwind, walks_with_the_memo_are_those_without_it) {
         small((unsigned)(unit_random(&rng) % 25));
     vt__stack_stats(&s);
     assert_true(n_leaves > 200);
-    assert_int_equal(s.n_walks, 2 * n_leaves);
+    assert_int_equal(s.n_walks, 2 * n_leaves + n_leaves / 8 * 3);
     assert_true_msg(s.n_memo_hits > n_leaves * 9 / 10, "expected mostly memo hits, seen %lu of %lu",
                     (unsigned long)s.n_memo_hits, n_leaves);
     assert_int_equal(s.ended[VT_END_OUTERMOST], s.n_walks);

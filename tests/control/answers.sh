@@ -1,0 +1,74 @@
+#!/bin/bash
+# A program answers whatever it is doing: idle in one call or another, in many threads, busy without a slow path, in the child
+# of a fork, before its first malloc, linked statically, with the signal taken away from us but allocating. It writes a
+# profile that tells what it holds, and its calls go on as if nothing had happened.
+. "$(dirname "$0")/lib.sh"
+subject
+compile "$TMP/static" subject.c -static "$VT_A" -Wl,--eh-frame-hdr
+compile "$TMP/static_pie" subject.c -static-pie "$VT_A" -Wl,--eh-frame-hdr
+export VITRINE_SAMPLE=4096
+
+check_all() { # check_all WHAT
+    asks "$pid" dump --format=collapsed "$TMP/x.folded" >"$TMP/said"
+    [ "$(cat "$TMP/said")" = "$TMP/x.folded" ] || fail "$1: expected the file's name, saw '$(cat "$TMP/said")'"
+    held=$(total "$TMP/x.folded")
+    rm "$TMP/x.folded"
+    if [ "$mode" = none ]; then
+        [ "$held" -lt 100000 ] || fail "$1: expected an empty profile, saw $held bytes"
+        [ "$(figure n_threads "$pid")" = 0 ] || fail "$1: expected that malloc was never called"
+    else
+        [ "$held" -ge 3000000 ] && [ "$held" -le 6000000 ] || fail "$1: expected 4 MiB within a quarter, saw $held"
+        [ "$(figure allocated "$pid")" -ge $((4096 * 1024)) ] || fail "$1: expected 4 MiB allocated"
+    fi
+    asks "$pid" stats | grep -q "^  n_samples_lost " || fail "$1: expected statistics as text"
+    asks "$pid" rate 8K
+    "$VITRINE_BIN" ps --json | grep -q "\"pid\":$pid,.*\"rate\":8192,\"exact\":false" || fail "$1: expected the new rate in ps"
+    asks "$pid" exact on
+    "$VITRINE_BIN" ps --json | grep -q "\"pid\":$pid,.*\"exact\":true" || fail "$1: expected exact mode in ps"
+    asks "$pid" exact off
+    asks "$pid" purge | grep -Eq '^[0-9]+ bytes given back$' || fail "$1: expected bytes given back"
+    asks "$pid" start "$TMP/p.$mode"
+    [ "$(asks "$pid" dump)" = "$TMP/p.$mode.0001.heap" ] || fail "$1: expected the first numbered name"
+    [ "$(asks "$pid" dump)" = "$TMP/p.$mode.0002.heap" ] || fail "$1: expected the second numbered name"
+    "$VITRINE_BIN" top "$TMP/p.$mode.0002.heap" >/dev/null || fail "$1: expected a profile that can be read"
+    asks "$pid" stop
+    refuses 3 "no prefix was set" "$pid" dump
+    rm -f "$TMP/p.$mode".*
+}
+
+for mode in read poll threads fast slow none fork own blocked; do
+    run "$mode"
+    check_all "$mode"
+    end
+done
+for program in static static_pie; do
+    mode=read
+    run read "$TMP/$program"
+    check_all "$program"
+    end
+done
+
+# in a container the program knows itself by another number
+if unshare --pid --fork true 2>/dev/null; then
+    run read unshare --pid --fork env LD_PRELOAD="$VT_SO" "$TMP/subject"
+    [ "$pid" = 1 ] || fail "expected number 1 in a namespace of its own, saw $pid"
+    pid=$(children_of "$job")
+    mode=read
+    check_all "in a pid namespace"
+    end
+else
+    say "not tried: a pid namespace of its own (unshare is not allowed)"
+fi
+
+# the names of files are those of who asks, not of the folder the program runs in
+run read
+mkdir "$TMP/here"
+(cd "$TMP/here" && asks "$pid" dump now.heap >/dev/null) || exit 1
+[ -s "$TMP/here/now.heap" ] || fail "expected the file in the folder of who asked"
+end
+
+# profiles that were begun from outside are written at exit, as others are
+run read
+asks "$pid" start "$TMP/late"
+end
+[ -s "$TMP/late.0001.heap" ] || fail "expected a profile at exit"

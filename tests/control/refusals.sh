@@ -1,0 +1,103 @@
+#!/bin/bash
+# What cannot be: each with one line that says so, status 3, or 2 for what was written wrongly; and nothing happens to the process.
+. "$(dirname "$0")/lib.sh"
+subject
+
+refuses 3 "no process 99999999" 99999999 stats
+sleep 600 &
+plain=$!
+own "$plain"
+refuses 3 "process $plain runs without the vitrine library" "$plain" stats
+kill -0 "$plain" || fail "expected the other process unharmed"
+
+refuses 2 "'x' is no process number" x stats
+refuses 2 "'-1' is no process number" -- -1 stats
+refuses 2 "a process and a command are needed" "$plain"
+refuses 2 "unknown command 'dmup'" "$plain" dmup
+refuses 2 "usage: vitrine ctl PID rate BYTES" "$plain" rate
+refuses 2 "usage: vitrine ctl PID stop" "$plain" stop now
+refuses 2 "'rate' wants a number of bytes such as 512K, not 'often'" "$plain" rate often
+refuses 2 "not '99999999999T'" "$plain" rate 99999999999T
+refuses 2 "'exact' is on or off, not 'maybe'" "$plain" exact maybe
+refuses 2 "'--format' is proto, gperftools, jemalloc or collapsed, not 'xml'" "$plain" dump --format=xml
+refuses 2 "unknown option '--tiemout'; did you mean '--timeout'?" --tiemout=1 "$plain" stats
+
+# a library of the future, and something that has our symbol by accident
+cat >"$TMP/future.c" <<'END'
+#include <stdio.h>
+#include <unistd.h>
+#include <vitrine-control.h>
+struct vt_control vt_control = {.magic = MAGIC, .version = 2, .n_bytes = sizeof vt_control};
+int main(void) {
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    return getchar() == '\n' ? 0 : 9;
+}
+END
+compile "$TMP/future" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='VT_CONTROL_MAGIC'
+run "" "$TMP/future"
+refuses 3 "has version 2 of the control block, and this vitrine knows 1" "$pid" stats
+end
+compile "$TMP/accident" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='"else"'
+run "" "$TMP/accident"
+refuses 3 "runs without the vitrine library" "$pid" stats
+end
+
+# no answer: idle without the signal; stopped; ended meanwhile. What was asked for is not done later.
+run deaf
+refuses 3 "does not answer within 1.0 s: it neither allocates nor takes the signal" --timeout=1 "$pid" dump "$TMP/never"
+end
+[ ! -e "$TMP/never" ] || fail "expected that nothing is done after the time is over"
+run read
+kill -STOP "$pid"
+refuses 3 "does not answer within 1.0 s: it is stopped" --timeout=1 "$pid" dump "$TMP/never"
+kill -CONT "$pid"
+end
+[ ! -e "$TMP/never" ] || fail "expected that nothing is done after the time is over"
+run deaf
+ctl --timeout=60 "$pid" stats 2>"$TMP/errors" &
+asking=$!
+sleep 0.2
+kill -KILL "$pid"
+wait "$asking"
+[ $? = 3 ] || fail "expected status 3 when the process ends"
+grep -q "process $pid ended before it answered" "$TMP/errors" || fail "expected a word on the end, saw: $(cat "$TMP/errors")"
+exec 5>&- 6<&-
+
+# the program's own errors come back
+run read
+refuses 3 "no such file or directory" "$pid" dump "$TMP/none/x.heap"
+refuses 3 "rate too large" "$pid" rate 2T
+end
+
+# only who may trace it
+can_be_nobody || { say "SKIP: the rest needs root and a user nobody"; exit 0; }
+public_copy
+cp "$VITRINE_BIN" "$TMP/public/vitrine" && cp "$TMP/subject" "$TMP/public/subject" && chmod 755 "$TMP/public"/*
+run read
+as_nobody "$TMP/public/vitrine" ctl "$pid" stats >"$TMP/said" 2>"$TMP/errors"
+[ $? = 3 ] || fail "another user: expected status 3, saw $?"
+grep -q "process $pid: not permitted" "$TMP/errors" || fail "another user: saw $(cat "$TMP/errors")"
+as_nobody "$TMP/public/vitrine" ps >"$TMP/said" || fail "ps as nobody: expected status 0"
+! grep -q "^ *$pid " "$TMP/said" || fail "ps as nobody: expected nothing of other users, saw $(cat "$TMP/said")"
+end
+
+as_nobody_preloaded() { as_nobody env LD_PRELOAD="$VT_SO" "$TMP/public/subject" "$@"; }
+run read as_nobody_preloaded
+asks "$pid" stats >/dev/null # root asks
+if [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ]; then
+    as_nobody "$TMP/public/vitrine" ctl "$pid" stats >/dev/null || fail "the same user: expected an answer"
+fi
+end
+
+# a set-user-ID program takes no requests, not even root's
+compile "$TMP/public/setuid" subject.c -static "$VT_A"
+chmod 4755 "$TMP/public/setuid"
+as_nobody_setuid() {
+    setpriv --reuid="$(id -u nobody)" --regid="$(id -g nobody)" --clear-groups -- "$TMP/public/setuid" "$@"
+}
+if [ "$(findmnt -no OPTIONS -T "$TMP" 2>/dev/null | grep -c nosuid)" = 0 ]; then
+    run slow as_nobody_setuid
+    refuses 3 "a set-user-ID program takes no requests" "$pid" stats
+    end
+fi

@@ -1,0 +1,170 @@
+/* test_cpu.c - the CPU profiler from inside: ticks that are made up, and the threads it knows. */
+#include "unit.h"
+
+#include <time.h>
+#include <ucontext.h>
+
+#include "probe/cpu_impl.h"
+
+static const struct vt_cpu_plan slow = {.clock = VT_CPU_THREAD,
+                                        .frequency = 1}; /* no tick of its own in a test */
+
+static struct vt_cpu_totals totals(void) {
+    struct vt_cpu_totals t;
+    vt__cpu_totals(&t);
+    return t;
+}
+
+static uint64_t n_counted(void) {
+    struct vt_cpu_row row;
+    uint64_t n = 0;
+    for (uint32_t cursor = 0; vt__cpu_next(&cursor, &row);) n += row.n;
+    return n;
+}
+
+/* A signal as the kernel would send it. */
+static void tick(int code, void *value, int overrun) {
+    siginfo_t info;
+    ucontext_t context;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = SIGPROF;
+    info.si_code = code;
+    info.si_value.sival_ptr = value;
+    info.si_overrun = overrun;
+    getcontext(&context);
+    vt__cpu_on_signal(SIGPROF, &info, &context);
+}
+
+static struct vt_cpu_task *me(void) { return vt__cpu_task(vt__cpu_task_of(vt__os_tid())); }
+
+TEST(cpu, a_tick_counts_for_all_periods_that_passed) {
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    errno = 4711;
+    tick(SI_TIMER, me(), 0);
+    tick(SI_TIMER, me(), 4);
+    assert_int_equal(errno, 4711);
+    assert_int_equal(n_counted(), 6);
+    assert_int_equal(totals().n_signals, 2);
+    assert_int_equal(totals().n_lost, 0);
+    vt__cpu_stop();
+    assert_true(n_counted() >= 6); /* they stay */
+    tick(SI_TIMER, me(), 0);       /* late: was held back */
+    assert_int_equal(totals().n_signals, 2);
+}
+
+TEST(cpu, a_start_forgets_and_a_second_one_is_refused) {
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    assert_int_equal(vt__cpu_start(&slow), -EBUSY);
+    tick(SI_TIMER, me(), 0);
+    vt__cpu_stop();
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    assert_int_equal(n_counted(), 0);
+    vt__cpu_stop();
+}
+
+TEST(cpu, a_plan_that_cannot_be_is_refused) {
+    struct vt_cpu_plan plan = slow;
+    plan.frequency = 0;
+    assert_int_equal(vt__cpu_start(&plan), -EINVAL);
+    plan.frequency = VT_CPU_MAX_FREQUENCY + 1;
+    assert_int_equal(vt__cpu_start(&plan), -EINVAL);
+    plan = slow;
+    plan.signal = SIGKILL;
+    assert_int_equal(vt__cpu_start(&plan), -EINVAL);
+    assert_false(vt__cpu_is_on());
+}
+
+static int n_theirs;
+static void theirs(int number) { n_theirs += number == SIGPROF; }
+
+TEST(cpu, signals_of_others_go_to_the_handler_that_was_there) {
+    int not_ours;
+    signal(SIGPROF, theirs);
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    tick(SI_USER, NULL, 0);
+    tick(SI_TIMER, &not_ours, 0);
+    tick(SI_TIMER, me(), 0);
+    tick(SI_TIMER, VT_CPU_SCOUT, 0);
+    assert_int_equal(n_theirs, 2);
+    assert_int_equal(n_counted(), 1);
+    vt__cpu_stop();
+}
+
+static int keeps_none(void *arg) { return *(int *)arg; }
+
+TEST(cpu, a_filter_drops_samples) {
+    int answer = 0;
+    struct vt_cpu_plan plan = slow;
+    plan.filter = keeps_none;
+    plan.filter_arg = &answer;
+    assert_int_equal(vt__cpu_start(&plan), 0);
+    tick(SI_TIMER, me(), 0);
+    assert_int_equal(n_counted(), 0);
+    answer = 1;
+    tick(SI_TIMER, me(), 0);
+    assert_int_equal(n_counted(), 1);
+    vt__cpu_stop();
+}
+
+static _Atomic int go;
+static _Atomic int tid_of_other;
+static void *wait_for_go(void *unused) {
+    tid_of_other = vt__os_tid();
+    while (go == 0) usleep(1000);
+    vt__cpu_task_ends();
+    while (go == 1) usleep(1000);
+    return unused;
+}
+
+TEST(cpu, threads_that_were_there_are_known_and_those_that_ended_are_not) {
+    pthread_t id;
+    pthread_create(&id, NULL, wait_for_go, NULL);
+    while (tid_of_other == 0) usleep(1000);
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    uint32_t number = vt__cpu_task_of(tid_of_other);
+    assert_true(number != 0);
+    assert_true(vt__cpu_task(number)->timer >= 0);
+    go = 1;
+    while (vt__cpu_task_of(tid_of_other) != 0) usleep(1000);
+    vt__cpu_rescan(); /* it is still there */
+    assert_true(vt__cpu_task_of(tid_of_other) != 0);
+    go = 2;
+    pthread_join(id, NULL);
+    while (vt__os_task_is_there(tid_of_other)) usleep(1000);
+    vt__cpu_rescan();
+    assert_int_equal(vt__cpu_task_of(tid_of_other), 0);
+    vt__cpu_stop();
+    assert_int_equal(vt__cpu_task_of(vt__os_tid()), 0);
+}
+
+TEST(cpu, the_child_of_a_fork_goes_on_with_counts_of_its_own) {
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    tick(SI_TIMER, me(), 0);
+    vt__cpu_fork_prepare();
+    pid_t pid = fork();
+    vt__cpu_fork_done(pid == 0);
+    if (pid == 0) {
+        bool is_right = vt__cpu_is_on() && n_counted() == 0 && vt__cpu_task_of(vt__os_tid()) != 0;
+        tick(SI_TIMER, me(), 1);
+        _exit(is_right && n_counted() == 2 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(n_counted(), 1);
+    vt__cpu_stop();
+}
+
+TEST(cpu, the_cost_of_a_tick) { /* told, not judged */
+    struct timespec a, b;
+    enum { N = 10000 };
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
+    for (int i = 0; i < N; i++) tick(SI_TIMER, me(), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
+    double ns = (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+    printf("%.0f ns of CPU time for a tick, without the signal\n", ns / N);
+    vt__cpu_stop();
+}
+
+UNIT_MAIN()
