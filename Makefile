@@ -56,8 +56,9 @@ bench:
 	@mkdir -p build
 	@$(CONFIGURE) -DVT_TESTS=OFF -DVT_BENCH=ON > build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory > build/build.log 2>&1 || { cat build/build.log; exit 1; }
-	@python3 bench/run.py --bin $(BUILD)/bench --lib vitrine=$(BUILD)/lib/libvitrine.so.1 \
-		$(if $(PEERS),--peers $(PEERS)) --rounds $(ROUNDS) --json build/bench.json --md build/bench.md --check
+	@status=0; python3 bench/run.py --bin $(BUILD)/bench --lib vitrine=$(BUILD)/lib/libvitrine.so.1 \
+		$(if $(PEERS),--peers $(PEERS)) --rounds $(ROUNDS) --json build/bench.json --md build/bench.md --check || status=$$?; \
+		python3 bench/tools.py --bin $(BUILD)/bin --json build/bench-tools.json --check || status=$$?; exit $$status
 
 install: CONFIGURE += -DVT_COMPAT=$(if $(filter 0,$(COMPAT)),OFF,ON)
 install: build

@@ -1,4 +1,4 @@
-"""What we hold ourselves to, as ratios within one run, for one library of ours.
+"""What we hold ourselves to, as ratios within one run: for one library of ours, and for the analysis tool.
 
 Works on the document that report.py describes."""
 from dataclasses import dataclass
@@ -131,3 +131,32 @@ def as_text(verdicts, ours):
     n_missed = sum(v.met is False for v in verdicts)
     out.append(f"{n_missed} of {len(verdicts)} targets missed")
     return "\n".join(out) + "\n"
+
+
+# ---- the analysis tool (tools.py)
+
+TOOL_CPU = [             # row, peer, at most so much of its CPU seconds
+    ("heap", "go tool pprof", 1 / 10),
+    ("jemalloc", "jeprof", 1 / 50),
+    ("cpu", "go tool pprof", 1 / 5),
+]
+TOOL_MB = 200            # RSS, every row
+
+
+def verify_tools(doc):
+    rows = {row["name"]: row["tools"] for row in doc["rows"]}
+    good = lambda tools, name: name in tools and "error" not in tools[name]
+    verdicts = []
+    for name, peer, limit in TOOL_CPU:
+        target = f"{name}: at most 1/{1 / limit:.0f} of the CPU of {peer}"
+        tools = rows.get(name, {})
+        if not good(tools, "vitrine") or not good(tools, peer):
+            verdicts.append(Verdict(target, False if "error" in tools.get("vitrine", {}) else None, []))
+            continue
+        mine, theirs = tools["vitrine"]["cpu"], tools[peer]["cpu"]
+        least = "at least " if tools[peer]["is_cut"] else ""
+        verdicts.append(Verdict(target, mine <= limit * theirs, [f"{mine:.2f} s, {peer} {least}{theirs:.2f} s: 1/{theirs / mine:.0f}"]))
+    sizes = {name: tools["vitrine"]["rss_mb"] for name, tools in rows.items() if good(tools, "vitrine")}
+    verdicts.append(Verdict(f"at most {TOOL_MB} MB", max(sizes.values()) <= TOOL_MB if sizes else None,
+                            [f"{name}: {mb:.0f} MB" for name, mb in sizes.items()]))
+    return verdicts

@@ -5,11 +5,15 @@
 
 #include "report/read.h"
 
+static bool has_options(const struct command *c, const struct option_row *group) {
+    for (unsigned g = 0; c->groups[g]; g++)
+        if (c->groups[g] == group) return true;
+    return false;
+}
+
 /* What takes filters shows a view. */
 static bool is_view(const struct command *c) {
-    for (unsigned g = 0; c != &cmd_diff && c->groups[g]; g++)
-        if (c->groups[g] == options_filter) return true;
-    return false;
+    return c != &cmd_diff && has_options(c, options_filter);
 }
 
 /* NULL after a message. */
@@ -30,6 +34,10 @@ static const struct command *view_named(const char *name) {
 static int run(struct settings *s) {
     const struct command *view = view_named(s->view ? s->view : "top");
     if (view == NULL) return EXIT_USAGE;
+    if ((s->json || s->csv) && !has_options(view, options_form)) {
+        say_error("a %s is a picture: no --json, no --csv", view->name);
+        return EXIT_USAGE;
+    }
     uint32_t n = 0, before = 0,
              n_words = view->min_files - 1; /* words before the files: a regexp */
     for (uint32_t i = n_words; i < s->n_files; i++) {

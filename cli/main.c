@@ -7,8 +7,8 @@
 #include <vitrine.h>
 
 const struct command *const commands[] = {
-    &cmd_top,   &cmd_tree,      &cmd_peek, &cmd_list,    &cmd_traces, &cmd_diff, &cmd_flame,
-    &cmd_graph, &cmd_collapsed, &cmd_raw,  &cmd_convert, &cmd_disasm, &cmd_tags, NULL,
+    &cmd_top,  &cmd_tree,  &cmd_peek,  &cmd_list,      &cmd_disasm, &cmd_traces,  &cmd_tags,
+    &cmd_diff, &cmd_flame, &cmd_graph, &cmd_collapsed, &cmd_raw,    &cmd_convert, NULL,
 };
 
 static void help(FILE *out) {

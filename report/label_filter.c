@@ -11,6 +11,10 @@
 
 #define MAX_TEXT 4096
 
+struct pattern {
+    struct regex *regex;
+};
+
 struct label_filter {
     char *key; /* NULL: any */
     /* a range of numbers ... */
@@ -18,7 +22,7 @@ struct label_filter {
     double low, high; /* in bytes or nanoseconds, or plain */
     char kind;        /* of the unit: 'b', 't', or 0 for plain numbers */
     /* ... or regexps */
-    struct regex **patterns;
+    struct pattern *patterns;
     uint32_t n_patterns, cap_patterns;
 };
 
@@ -126,7 +130,7 @@ static bool read_patterns(struct label_filter *f, const char *text, const char *
         struct regex *r = regex_new(one, option, e);
         free(one);
         if (r == NULL) return false;
-        *REPORT_PUSH(f->patterns, f->n_patterns, f->cap_patterns) = r;
+        *REPORT_PUSH(f->patterns, f->n_patterns, f->cap_patterns) = (struct pattern){r};
         if (text[n] == '\0') return true;
         text += n + 1;
     }
@@ -148,7 +152,7 @@ struct label_filter *label_filter_new(const char *text, const char *option,
 
 void label_filter_free(struct label_filter *f) {
     if (f == NULL) return;
-    for (uint32_t i = 0; i < f->n_patterns; i++) regex_free(f->patterns[i]);
+    for (uint32_t i = 0; i < f->n_patterns; i++) regex_free(f->patterns[i].regex);
     free(f->patterns);
     free(f->key);
     free(f);
@@ -185,6 +189,6 @@ bool label_filter_matches(const struct label_filter *f, const struct profile *p,
     bool wants_all = f->key == NULL;
     if (f->is_range) return has_number(f, p, s);
     for (uint32_t i = 0; i < f->n_patterns; i++)
-        if (has_text(f, p, s, f->patterns[i]) != wants_all) return !wants_all;
+        if (has_text(f, p, s, f->patterns[i].regex) != wants_all) return !wants_all;
     return wants_all;
 }

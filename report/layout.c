@@ -26,7 +26,7 @@ struct item {
     double w, h, x, y;
     double
         anchor; /* edges pass so far right of its middle: a label stands right of its edge, a loop of its box */
-    uint32_t layer, place;
+    uint32_t layer, place, group;
     uint32_t first_up, n_up, first_down, n_down; /* in links */
 };
 
@@ -42,6 +42,7 @@ struct making {
     uint32_t n_edges;
     bool *is_turned;     /* by edge */
     uint32_t *rank;      /* by box */
+    uint32_t *group;     /* by box: those that edges join, by the least number among them */
     uint32_t *order;     /* boxes, callers first */
     uint32_t *first_out; /* by box: its edges are out[first_out[b]] ... */
     uint32_t *out;
@@ -167,11 +168,26 @@ static void rank_boxes(struct making *m) {
     free(n_down);
 }
 
+static uint32_t group_of(const struct making *m, uint32_t box) {
+    while (m->group[box] != box) box = m->group[box];
+    return box;
+}
+
+static void group_boxes(struct making *m) {
+    m->group = report_alloc(m->n_boxes * sizeof *m->group);
+    for (uint32_t b = 0; b < m->n_boxes; b++) m->group[b] = b;
+    for (uint32_t e = 0; e < m->n_edges; e++) {
+        uint32_t a = group_of(m, m->edges[e].from), b = group_of(m, m->edges[e].to);
+        m->group[a > b ? a : b] = a < b ? a : b;
+    }
+    for (uint32_t b = 0; b < m->n_boxes; b++) m->group[b] = group_of(m, b);
+}
+
 /* ---- items, and the steps between them */
 
-static uint32_t add_item(struct making *m, double w, double h, uint32_t layer) {
+static uint32_t add_item(struct making *m, double w, double h, uint32_t layer, uint32_t group) {
     *REPORT_PUSH(m->items, m->n_items, m->cap_items) =
-        (struct item){.w = w, .h = h, .layer = layer};
+        (struct item){.w = w, .h = h, .layer = layer, .group = group};
     if (layer >= m->n_layers) m->n_layers = layer + 1;
     return m->n_items - 1;
 }
@@ -189,7 +205,7 @@ static void add_points(struct making *m, uint32_t e) {
     for (uint32_t layer = first + 1; layer < last; layer++) {
         bool has_label = layer == label_layer;
         uint32_t item = add_item(m, has_label ? edge->label_w + POINT_W : POINT_W,
-                                 has_label ? edge->label_h : 0, layer);
+                                 has_label ? edge->label_h : 0, layer, m->group[up]);
         m->items[item].anchor = (POINT_W - m->items[item].w) / 2;
         if (has_label) m->label_item[e] = item;
         add_step(m, before, item);
@@ -202,7 +218,7 @@ static void make_items(struct making *m) {
     m->first_item = report_alloc(m->n_edges * sizeof *m->first_item);
     m->label_item = report_alloc(m->n_edges * sizeof *m->label_item);
     for (uint32_t b = 0; b < m->n_boxes; b++) {
-        uint32_t item = add_item(m, m->boxes[b].w, m->boxes[b].h, 2 * m->rank[b]);
+        uint32_t item = add_item(m, m->boxes[b].w, m->boxes[b].h, 2 * m->rank[b], m->group[b]);
         m->items[item].anchor = -m->boxes[b].loop / 2;
     }
     for (uint32_t e = 0; e < m->n_edges; e++)
@@ -300,8 +316,15 @@ static double mean_place(const struct making *m, const struct item *it, bool fro
 static int by_x(const void *a, const void *b, void *context) {
     const struct making *m = context;
     const struct item *x = &m->items[*(const uint32_t *)a], *y = &m->items[*(const uint32_t *)b];
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
     if (x->x != y->x) return x->x < y->x ? -1 : 1;
     return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Groups stay together. */
+static void sort_by_x(struct making *m, uint32_t l) {
+    if (m->n_in_layer[l] > 1) qsort_r(m->layers[l], m->n_in_layer[l], sizeof **m->layers, by_x, m);
+    for (uint32_t i = 0; i < m->n_in_layer[l]; i++) m->items[m->layers[l][i]].place = i;
 }
 
 static void sort_layer(struct making *m, uint32_t l, bool from_above) {
@@ -309,12 +332,12 @@ static void sort_layer(struct making *m, uint32_t l, bool from_above) {
         struct item *it = &m->items[m->layers[l][i]];
         it->x = mean_place(m, it, from_above);
     }
-    qsort_r(m->layers[l], m->n_in_layer[l], sizeof **m->layers, by_x, m);
-    for (uint32_t i = 0; i < m->n_in_layer[l]; i++) m->items[m->layers[l][i]].place = i;
+    sort_by_x(m, l);
 }
 
 static void order_layers(struct making *m) {
     uint32_t *best = report_alloc(m->n_items * sizeof *best);
+    for (uint32_t l = 0; l < m->n_layers; l++) sort_by_x(m, l); /* x is 0: by groups alone */
     uint64_t least = count_crossings(m);
     for (uint32_t i = 0; i < m->n_items; i++) best[i] = m->items[i].place;
     for (unsigned sweep = 0; sweep < SWEEPS && least > 0; sweep++) {
@@ -409,6 +432,27 @@ static void place_across(struct making *m) {
     free(runs);
 }
 
+/* Groups beside each other, as near as their layers allow; each has a box in the first. */
+static void join_groups(struct making *m) {
+    double *right = report_alloc(m->n_layers * sizeof *right);
+    for (uint32_t l = 0; l < m->n_layers; l++) right[l] = -INFINITY;
+    for (uint32_t g = 0; g < m->n_boxes; g++) {
+        double shift = INFINITY;
+        if (m->group[g] != g) continue;
+        for (uint32_t i = 0; i < m->n_items; i++) {
+            const struct item *it = &m->items[i];
+            if (it->group == g) shift = fmin(shift, it->x - it->w / 2 - GAP_X - right[it->layer]);
+        }
+        for (uint32_t i = 0; i < m->n_items; i++) {
+            struct item *it = &m->items[i];
+            if (it->group != g) continue;
+            if (isfinite(shift)) it->x -= shift;
+            right[it->layer] = fmax(right[it->layer], it->x + it->w / 2);
+        }
+    }
+    free(right);
+}
+
 static struct layout_point place_down(struct making *m) {
     struct layout_point size = {0, 0};
     double left = INFINITY;
@@ -480,11 +524,13 @@ struct layout_point layout(struct layout_box *boxes, uint32_t n_boxes, struct la
     list_edges(&m);
     order_boxes(&m);
     rank_boxes(&m);
+    group_boxes(&m);
     make_items(&m);
     make_links(&m);
     fill_layers(&m);
     order_layers(&m);
     place_across(&m);
+    join_groups(&m);
     struct layout_point size = place_down(&m);
     for (uint32_t b = 0; b < n_boxes; b++) {
         boxes[b].x = passes_at(&m.items[b]);
@@ -501,6 +547,7 @@ struct layout_point layout(struct layout_box *boxes, uint32_t n_boxes, struct la
     free(m.label_item);
     free(m.items);
     free(m.rank);
+    free(m.group);
     free(m.order);
     free(m.is_turned);
     free(m.first_out);

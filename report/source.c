@@ -7,6 +7,15 @@
 
 #include "report/memory.h"
 
+void source_close(struct source *s) {
+    free(s->path);
+    free(s->text);
+    free(s->lines);
+    s->path = s->text = NULL;
+    s->lines = NULL;
+    s->n_lines = s->cap_lines = 0;
+}
+
 static void open_file(struct source *s, const char *path) {
     size_t room = 0;
     ssize_t n = -1;
@@ -28,11 +37,4 @@ static void open_file(struct source *s, const char *path) {
 const char *source_line(struct source *s, const char *path, uint32_t line) {
     if (s->path == NULL || strcmp(s->path, path) != 0) open_file(s, path);
     return line > 0 && line <= s->n_lines ? s->lines[line - 1] : "";
-}
-
-void source_close(struct source *s) {
-    free(s->path);
-    free(s->text);
-    free(s->lines);
-    *s = (struct source){0};
 }

@@ -107,6 +107,7 @@ static int by_address(const void *a, const void *b) {
 /* A routine counts once per stack. */
 static void count_routines(struct disasm *d) {
     const struct view *v = d->v;
+    if (d->n_routines == 0) return; /* nothing matched */
     uint32_t *of_node = report_alloc(v->n_nodes * sizeof *of_node);
     uint32_t *seen_in = report_alloc(d->n_routines * sizeof *seen_in);
     for (uint32_t i = 0; i < d->n_spots; i++) of_node[d->spots[i].node] = d->spots[i].routine + 1;
@@ -271,7 +272,7 @@ static void put_routine(struct disasm *d, uint32_t id) {
     }
     cs_insn *insn = cs_malloc(engine);
     if (insn == NULL) report_no_memory();
-    while (cs_disasm_iter(engine, &code, &left, &address, insn)) {
+    while (insn && cs_disasm_iter(engine, &code, &left, &address, insn)) {
         struct step *s = REPORT_PUSH(steps, n, cap);
         *s = (struct step){.address = insn->address, .file = ""};
         write_code(m, engine, insn, s->code, sizeof s->code);

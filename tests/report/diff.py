@@ -143,7 +143,9 @@ for word in (r"shrinks\n-87.89 (", r"grows\n58.59 (", "label=-87.89"):
     check_has("graph", dot, word)
 status, _, errors = run(VITRINE, "diff", "--view=what", before, after)
 check("an unknown view", (status, errors.strip()),
-      (2, "vitrine: error: '--view' is one of top, tree, peek, list, traces, flame, graph, collapsed, disasm, tags, not 'what'"))
+      (2, "vitrine: error: '--view' is one of top, tree, peek, list, disasm, traces, tags, flame, graph, collapsed, not 'what'"))
+check("a picture is no table", run(VITRINE, "diff", "--view=flame", "--json", before, after)[::2],
+      (2, "vitrine: error: a flame is a picture: no --json, no --csv\n"))
 status, _, errors = run(VITRINE, "diff", "--view=peek", before, after)
 check("a regexp is missing", (status, "diff compares two profiles, and 1 are given behind the regexp" in errors), (2, True))
 done()

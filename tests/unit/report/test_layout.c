@@ -130,6 +130,27 @@ TEST(layout, circles_loops_and_islands_are_placed) {
     forget(&g);
 }
 
+/* Two trees, each wide where the other is narrow: one must not stand far away from the other. */
+TEST(layout, graphs_without_an_edge_between_them_stand_side_by_side) {
+    static const double widths[] = {75, 130, 235, 200, 75, 75, 110, 75, 85, 218, 85, 200, 126};
+    static const uint32_t calls[][2] = {{0, 1}, {1, 2}, {1, 3},  {4, 5},   {4, 6}, {5, 7},
+                                        {5, 8}, {7, 9}, {8, 10}, {10, 11}, {6, 12}};
+    struct graph g = boxes(13);
+    for (uint32_t i = 0; i < 13; i++) g.boxes[i].w = widths[i];
+    for (uint32_t i = 0; i < sizeof calls / sizeof *calls; i++) add(&g, calls[i][0], calls[i][1]);
+    place(&g);
+    boxes_are_apart(&g);
+    labels_are_apart(&g);
+    double gap = INFINITY; /* between boxes of the two that stand beside each other */
+    for (uint32_t i = 0; i < 4; i++)
+        for (uint32_t k = 4; k < 13; k++)
+            if (g.boxes[i].y == g.boxes[k].y)
+                gap = fmin(gap,
+                           fabs(g.boxes[i].x - g.boxes[k].x) - (g.boxes[i].w + g.boxes[k].w) / 2);
+    if (gap > 15) fail_msg("expected a gap of 14, seen %g", gap);
+    forget(&g);
+}
+
 TEST(layout, nothing_overlaps_in_any_graph) {
     unsigned seed = 7;
     for (unsigned round = 0; round < 200; round++) {

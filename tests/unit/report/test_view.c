@@ -213,7 +213,7 @@ TEST(view, tree_has_callers_and_callees) {
     assert_int_equal(view_tree(v, &how, &e), 0);
     (void)fclose(out);
     assert_string_equal(text, "function,relation,flat,cum,cum%,name\nb,caller,0,100,90.9091,x\n"
-                              "b,caller,0,10,9.09091,a\nb,self,110,110,90.1639,b\n");
+                              "b,caller,0,10,9.0909,a\nb,self,110,110,90.1639,b\n");
     free(text);
     view_free(v);
     profile_free(p);
