@@ -29,6 +29,8 @@ target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 lib
 # A program that calls malloc only through libc (strdup), or whose calls a link-time optimizer makes late, would else
 # find libc's malloc: the linker has gone past our archive by then.
 target_link_options(vitrine_static INTERFACE LINKER:-u,malloc)
+# The CPU profiler's constructor, which reads CPUPROFILE and cpu_profile, is in an object nobody else asks for.
+target_link_options(vitrine_static INTERFACE LINKER:-u,vt_profiler_functions)
 # gcc leaves the index of the unwinding tables out of static programs; without it stacks have one frame.
 target_link_options(vitrine_static INTERFACE LINKER:--eh-frame-hdr)
 set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)

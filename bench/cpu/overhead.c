@@ -48,8 +48,9 @@ int main(int argc, char **argv) {
         if (off < least[0]) least[0] = off;
         if (on < least[1]) least[1] = on;
     }
-    printf("off %.3f ms, on %.3f ms: %+.3f %%; %.0f periods/s of CPU time\n", (double)least[0] / 1e6,
-           (double)least[1] / 1e6, 100.0 * ((double)least[1] / (double)least[0] - 1),
+    printf("off %.3f ms, on %.3f ms: %+.3f %%; %.0f periods/s of CPU time\n",
+           (double)least[0] / 1e6, (double)least[1] / 1e6,
+           100.0 * ((double)least[1] / (double)least[0] - 1),
            (double)ticks / ((double)on_ns / 1e9));
     return 0;
 }

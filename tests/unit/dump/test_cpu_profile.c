@@ -42,8 +42,8 @@ static void expect(enum vt_cpu_format format, bool is_wall, const void *wanted, 
     assert_int_equal(vt__cpu_write_fd(fd, format, &src), 0);
     ssize_t n = pread(fd, seen, sizeof(seen), 0);
     for (size_t i = 0; i < (size_t)n && i < n_wanted; i++)
-        assert_true_msg(seen[i] == ((const char *)wanted)[i], "byte %zu: expected %02x, seen %02x", i,
-                        ((const unsigned char *)wanted)[i], (unsigned char)seen[i]);
+        assert_true_msg(seen[i] == ((const char *)wanted)[i], "byte %zu: expected %02x, seen %02x",
+                        i, ((const unsigned char *)wanted)[i], (unsigned char)seen[i]);
     assert_int_equal(n, n_wanted);
     close(fd);
 }

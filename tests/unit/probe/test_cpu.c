@@ -6,7 +6,8 @@
 
 #include "probe/cpu_impl.h"
 
-static const struct vt_cpu_plan slow = {.clock = VT_CPU_THREAD, .frequency = 1}; /* no tick of its own in a test */
+static const struct vt_cpu_plan slow = {.clock = VT_CPU_THREAD,
+                                        .frequency = 1}; /* no tick of its own in a test */
 
 static struct vt_cpu_totals totals(void) {
     struct vt_cpu_totals t;
