@@ -7,7 +7,7 @@ import subprocess
 
 import cpu
 
-program = cpu.compile_c("api", "api.c", flags=[f"-I{os.environ['VT_INCLUDE']}", cpu.VITRINE])
+program = cpu.compile_c("api", "api.c", flags=[f"-I{os.environ['VT_INCLUDE']}", cpu.VITRINE, f"-Wl,-rpath,{os.path.dirname(cpu.VITRINE)}"])
 path = os.path.join(cpu.TMP, "a.pb")
 
 
