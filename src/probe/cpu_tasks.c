@@ -256,20 +256,21 @@ static bool is_one_for_all(void) {
     return vt__cpu.plan.clock == VT_CPU_PROCESS || vt__cpu.plan.clock == VT_CPU_REAL;
 }
 
-static int begin_locked(void) {
+static int begin_locked(bool is_alone) {
     uint32_t number;
     forget_all();
     int err = add(vt__os_tid(), /* is_me */ true, &number);
     if (err != 0) return err;
     if (is_one_for_all()) return process_timer(vt__cpu.period_ns);
     start_scout();
-    (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
+    if (!is_alone)
+        (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
     return 0;
 }
 
-int vt__cpu_tasks_begin(void) {
+int vt__cpu_tasks_begin(bool is_alone) {
     uint64_t mask = enter();
-    int err = begin_locked();
+    int err = begin_locked(is_alone);
     leave(mask);
     return err;
 }
@@ -315,7 +316,7 @@ void vt__cpu_tasks_fork_done(bool is_child) {
         }
         all.scout = -1;
         vt_lock_reset(&lock);
-        if (vt__cpu_is_on() && vt__cpu_tasks_begin() != 0)
+        if (vt__cpu_is_on() && vt__cpu_tasks_begin(/* is_alone */ true) != 0)
             atomic_store_explicit(&vt__cpu.is_on, false, memory_order_relaxed);
     } else {
         vt_unlock(&lock);

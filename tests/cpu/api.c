@@ -40,7 +40,7 @@ static int n_bad;
 #define EXPECT(x, wanted)                                                                          \
     do {                                                                                           \
         int seen_ = (x);                                                                           \
-        if (seen_ != (wanted)) n_bad++, printf("%s: expected %d, seen %d\n", #x, (wanted), seen_);    \
+        if (seen_ != (wanted)) n_bad++, printf("%s: expected %d, seen %d\n", #x, (wanted), seen_); \
     } while (0)
 
 static void calls(const char *file) {
