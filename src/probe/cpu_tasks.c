@@ -304,6 +304,13 @@ void vt__cpu_rescan(void) {
 
 void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }
 
+/* The system keeps the timers of a process across exec, where their signal would end a program that knows nothing of it: a
+ * child, which mostly comes to that, has a timer of its one thread instead. */
+static void become_per_thread(void) {
+    if (vt__cpu.plan.clock == VT_CPU_PROCESS) vt__cpu.plan.clock = VT_CPU_THREAD;
+    if (vt__cpu.plan.clock == VT_CPU_REAL) vt__cpu.plan.clock = VT_CPU_WALL;
+}
+
 /* Timers are the parent's; descriptors are shared with it, and the child gives its own up. */
 void vt__cpu_tasks_fork_done(bool is_child) {
     if (is_child) {
@@ -316,6 +323,7 @@ void vt__cpu_tasks_fork_done(bool is_child) {
         }
         all.scout = -1;
         vt_lock_reset(&lock);
+        become_per_thread();
         if (vt__cpu_is_on() && vt__cpu_tasks_begin(/* is_alone */ true) != 0)
             atomic_store_explicit(&vt__cpu.is_on, false, memory_order_relaxed);
     } else {

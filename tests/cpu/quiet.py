@@ -16,7 +16,7 @@ env = {"CPUPROFILE": os.path.join(cpu.TMP, "q.prof")}
 for clock in ("thread", "perf"):
     cpu.run([program, "idle"], env={**env, "VITRINE_CPU_CLOCK": clock})
 print("idle: no signal")
-for clock, frequency in (("thread", "250"), ("perf", "4000")):
+for clock, frequency in (("thread", "250"), ("perf", "4000"), ("process", "250")):
     out, _ = cpu.run([program, "eintr", "400"], env={**env, "VITRINE_CPU_CLOCK": clock, "CPUPROFILE_FREQUENCY": frequency})
     n = cpu.Profile(env["CPUPROFILE"]).n
     print(f"{clock} {frequency} Hz, {n} samples: {out.strip()}")
