@@ -1,16 +1,17 @@
 # What `cmake --install` (or `make install PREFIX=DIR [COMPAT=0]`) lays down:
 #
 #   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
-#   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a
-#   lib/pkgconfig    vitrine.pc
+#   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a;
+#                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake)
+#   lib/pkgconfig    vitrine.pc, libprofiler.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
-#   include/         vitrine.h
+#   include/         vitrine.h, gperftools/profiler.h, google/profiler.h
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
 
-option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof" ON)
+option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof, libprofiler" ON)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/include/vitrine.h VT_HEADER_VERSION REGEX "^#define VITRINE_VERSION ")
 if(NOT VT_HEADER_VERSION STREQUAL "#define VITRINE_VERSION \"${PROJECT_VERSION}\"")
