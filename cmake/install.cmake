@@ -1,16 +1,17 @@
 # What `cmake --install` (or `make install PREFIX=DIR [COMPAT=0]`) lays down:
 #
 #   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
-#   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a
-#   lib/pkgconfig    vitrine.pc
+#   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a;
+#                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake)
+#   lib/pkgconfig    vitrine.pc, libprofiler.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
-#   include/         vitrine.h, vitrine-control.h
+#   include/         vitrine.h, vitrine-control.h; gperftools/profiler.h, google/profiler.h
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
 
-option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof" ON)
+option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof, libprofiler" ON)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/include/vitrine.h VT_HEADER_VERSION REGEX "^#define VITRINE_VERSION ")
 if(NOT VT_HEADER_VERSION STREQUAL "#define VITRINE_VERSION \"${PROJECT_VERSION}\"")
@@ -29,6 +30,8 @@ target_link_libraries(vitrine_static INTERFACE -pthread) # before glibc 2.34 lib
 # A program that calls malloc only through libc (strdup), or whose calls a link-time optimizer makes late, would else
 # find libc's malloc: the linker has gone past our archive by then.
 target_link_options(vitrine_static INTERFACE LINKER:-u,malloc)
+# The CPU profiler's constructor, which reads CPUPROFILE and cpu_profile, is in an object nobody else asks for.
+target_link_options(vitrine_static INTERFACE LINKER:-u,vt_profiler_functions)
 # gcc leaves the index of the unwinding tables out of static programs; without it stacks have one frame.
 target_link_options(vitrine_static INTERFACE LINKER:--eh-frame-hdr)
 set_target_properties(vitrine_secure PROPERTIES EXPORT_NAME secure)

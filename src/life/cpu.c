@@ -59,7 +59,9 @@ static int name_file(char *buf, size_t n_bytes) {
         vt__text_uint(&t, cpu.number);
     }
     vt__text_char(&t, '\0');
-    return t.is_cut ? -ENAMETOOLONG : 0;
+    if (!t.is_cut) return 0;
+    buf[0] = '\0';
+    return -ENAMETOOLONG;
 }
 
 /* ---- files ---- */

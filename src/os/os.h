@@ -83,7 +83,6 @@ void vt__os_my_name(char name[VT_TASK_NAME_BYTES]);
 /* Signals held back from the calling thread; bit 0 is signal 1. hold answers what was held before, for restore. */
 uint64_t vt__os_hold_signals(uint64_t set);
 void vt__os_restore_signals(uint64_t mask);
-uint64_t vt__os_pending_signals(void); /* of those */
 
 /* The process's surroundings; each answers a harmless default when it cannot be found out */
 uint64_t vt__os_random(void);

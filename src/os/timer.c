@@ -91,18 +91,16 @@ static int send_signals(int fd, int tid, int signal) {
     return (int)err;
 }
 
+/* It ticks in the program alone, not in the kernel: a signal from there would end calls with EINTR, and a program that is just
+ * being started, which has no handler. */
 int vt__os_perf_clock(int tid, int signal, uint64_t period_ns) {
     struct perf_attr a = {.type = PERF_SOFTWARE,
                           .n_bytes = sizeof(a),
                           .config = PERF_TASK_CLOCK,
                           .sample_period = period_ns,
-                          .flags = PERF_DISABLED,
+                          .flags = PERF_DISABLED | PERF_EXCLUDE_KERNEL,
                           .wakeup_events = 1};
     long fd = vt__syscall(SYS_perf_event_open, (long)&a, tid, -1, -1, PERF_CLOEXEC, 0);
-    if (fd == -EACCES || fd == -EPERM) { /* of the program alone, without the kernel's part */
-        a.flags |= PERF_EXCLUDE_KERNEL;
-        fd = vt__syscall(SYS_perf_event_open, (long)&a, tid, -1, -1, PERF_CLOEXEC, 0);
-    }
     if (fd < 0) return (int)fd;
     int err = send_signals((int)fd, tid, signal);
     if (err == 0) return (int)fd;
@@ -161,10 +159,4 @@ uint64_t vt__os_hold_signals(uint64_t set) {
 
 void vt__os_restore_signals(uint64_t mask) {
     vt__syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, KERNEL_SIGSET_BYTES, 0, 0);
-}
-
-uint64_t vt__os_pending_signals(void) {
-    uint64_t pending = UINT64_MAX;
-    vt__syscall(SYS_rt_sigpending, (long)&pending, KERNEL_SIGSET_BYTES, 0, 0, 0, 0);
-    return pending;
 }

@@ -52,7 +52,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
     /* release: all of the above before the first sample; before the threads are looked for, so that those born meanwhile
      * make themselves known */
     atomic_store_explicit(&vt__cpu.is_on, true, memory_order_release);
-    err = vt__cpu_tasks_begin();
+    err = vt__cpu_tasks_begin(/* is_alone */ false);
     if (err != 0) vt__cpu_stop();
     return err;
 }

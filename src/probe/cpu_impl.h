@@ -53,7 +53,8 @@ struct vt_cpu_task *vt__cpu_task(uint32_t number);
 uint32_t vt__cpu_task_at(const void *task); /* the number of this address; 0: it is none */
 uint32_t vt__cpu_task_of(int tid);          /* 0: not known */
 uint32_t vt__cpu_task_try(int tid); /* the same for the calling thread, made known if possible */
-int vt__cpu_tasks_begin(void);      /* timers for all there are; 0, or -errno if our own got none */
+/* Timers for all threads there are; is_alone: for the calling one, there is no other. 0, or -errno if our own got none. */
+int vt__cpu_tasks_begin(bool is_alone);
 void vt__cpu_tasks_end(void);
 void vt__cpu_tasks_fork_prepare(void);
 void vt__cpu_tasks_fork_done(bool is_child);

@@ -256,20 +256,21 @@ static bool is_one_for_all(void) {
     return vt__cpu.plan.clock == VT_CPU_PROCESS || vt__cpu.plan.clock == VT_CPU_REAL;
 }
 
-static int begin_locked(void) {
+static int begin_locked(bool is_alone) {
     uint32_t number;
     forget_all();
     int err = add(vt__os_tid(), /* is_me */ true, &number);
     if (err != 0) return err;
     if (is_one_for_all()) return process_timer(vt__cpu.period_ns);
     start_scout();
-    (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
+    if (!is_alone)
+        (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
     return 0;
 }
 
-int vt__cpu_tasks_begin(void) {
+int vt__cpu_tasks_begin(bool is_alone) {
     uint64_t mask = enter();
-    int err = begin_locked();
+    int err = begin_locked(is_alone);
     leave(mask);
     return err;
 }
@@ -303,6 +304,13 @@ void vt__cpu_rescan(void) {
 
 void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }
 
+/* The system keeps the timers of a process across exec, where their signal would end a program that knows nothing of it: a
+ * child, which mostly comes to that, has a timer of its one thread instead. */
+static void become_per_thread(void) {
+    if (vt__cpu.plan.clock == VT_CPU_PROCESS) vt__cpu.plan.clock = VT_CPU_THREAD;
+    if (vt__cpu.plan.clock == VT_CPU_REAL) vt__cpu.plan.clock = VT_CPU_WALL;
+}
+
 /* Timers are the parent's; descriptors are shared with it, and the child gives its own up. */
 void vt__cpu_tasks_fork_done(bool is_child) {
     if (is_child) {
@@ -315,7 +323,8 @@ void vt__cpu_tasks_fork_done(bool is_child) {
         }
         all.scout = -1;
         vt_lock_reset(&lock);
-        if (vt__cpu_is_on() && vt__cpu_tasks_begin() != 0)
+        become_per_thread();
+        if (vt__cpu_is_on() && vt__cpu_tasks_begin(/* is_alone */ true) != 0)
             atomic_store_explicit(&vt__cpu.is_on, false, memory_order_relaxed);
     } else {
         vt_unlock(&lock);

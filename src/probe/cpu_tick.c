@@ -7,14 +7,12 @@
  * A tick counts for as many periods as passed: a timer tells how often it expired before its signal was handled, perf's clock
  * is compared with the thread's CPU time.
  *
- * A call that sleeps ends with EINTR when a signal finds it on its way to sleep, SA_RESTART or not. Programs that never
- * expected signals fail then; restart_call() makes the call begin again (x86-64). It has not begun to wait: a thread that
- * waits uses no time, and gets no tick.
+ * No clock ticks while its thread is in the kernel, but those of wall time and, before Linux 5.10, timers: calls that sleep are not
+ * ended with EINTR.
  *
  * Climate: signal.   Owns: who had the signal before.   Locks: none.
  */
 #include <errno.h>
-#include <ucontext.h>
 
 #include "probe/cpu_impl.h"
 
@@ -44,21 +42,6 @@ static void pass_on(int number, siginfo_t *info, void *context) {
     else if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
         a->sa_handler(number);
 }
-
-#if defined(__x86_64__) && defined(REG_RIP)
-#define MOV_EAX 0xb8 /* mov $number, %eax; syscall */
-#define CALL_BYTES 7
-static void restart_call(ucontext_t *u) {
-    const unsigned char *pc = (const unsigned char *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
-    if (vt_likely(u->uc_mcontext.gregs[REG_RAX] != -EINTR)) return;
-    /* the instruction before is in the same function as this one, or there is none: it can be read */
-    if (pc[-1] != 0x05 || pc[-2] != 0x0f || pc[-CALL_BYTES] != MOV_EAX) return;
-    if (vt__os_pending_signals() != 0) return; /* somebody's handler is next, who may wait for it */
-    u->uc_mcontext.gregs[REG_RIP] -= CALL_BYTES;
-}
-#else
-static void restart_call(ucontext_t *u) { (void)u; }
-#endif
 
 struct tick {
     uint32_t task; /* 0: not known */
@@ -160,7 +143,5 @@ void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {
         else
             atomic_fetch_add_explicit(&vt__cpu.n_lost, k.n, memory_order_relaxed);
     }
-    if (vt__cpu.plan.clock != VT_CPU_WALL && vt__cpu.plan.clock != VT_CPU_REAL)
-        restart_call(context);
     errno = saved;
 }

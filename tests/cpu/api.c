@@ -1,0 +1,81 @@
+/* api.c - vt_cpu_start, vt_cpu_dump, vt_cpu_stop and labels; time that passes; and timers that the system refuses.
+ *
+ *   api calls FILE     every function, with what it returns
+ *   api wall FILE      half a second of burning and half a second of sleep, in functions of their own
+ *   api refused FILE   no timer can be had (RLIMIT_SIGPENDING is 0): the start says so, and the program goes on
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <vitrine.h>
+
+static volatile unsigned long sink;
+
+__attribute__((noinline)) static void burn_it(int ms) {
+    struct timespec t;
+    long until = -1;
+    do {
+        for (int i = 0; i < 20000; i++) sink = sink * 31 + 7;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        if (until < 0) until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
+    } while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < until);
+}
+
+/* In slices: each tick of the clock ends one. */
+__attribute__((noinline)) static void sleep_it(int ms) {
+    struct timespec t, slice = {0, 5000000};
+    long until = -1;
+    do {
+        nanosleep(&slice, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        if (until < 0) until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
+    } while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < until);
+}
+
+static int n_bad;
+#define EXPECT(x, wanted)                                                                          \
+    do {                                                                                           \
+        int seen_ = (x);                                                                           \
+        if (seen_ != (wanted)) n_bad++, printf("%s: expected %d, seen %d\n", #x, (wanted), seen_); \
+    } while (0)
+
+static void calls(const char *file) {
+    char other[1024];
+    snprintf(other, sizeof other, "%s.part", file);
+    EXPECT(vt_cpu_stop(), -ENOENT);
+    EXPECT(vt_cpu_dump(other), -ENOENT);
+    EXPECT(vt_cpu_start("/nowhere/at/all"), -ENOENT);
+    EXPECT(vt_cpu_start(file), 0);
+    EXPECT(vt_cpu_start(file), -EBUSY);
+    EXPECT(vt_label_push("request", "slow one"), 0);
+    burn_it(100);
+    vt_label_pop();
+    EXPECT(vt_cpu_dump(other), 0);
+    EXPECT(vt_cpu_dump(NULL), 0);
+    burn_it(100);
+    EXPECT(vt_cpu_stop(), 0);
+    EXPECT(vt_cpu_stop(), -ENOENT);
+}
+
+int main(int argc, char **argv) {
+    struct rlimit none = {0, 0};
+    if (argc != 3) return 2;
+    if (strcmp(argv[1], "calls") == 0) calls(argv[2]);
+    if (strcmp(argv[1], "wall") == 0) {
+        EXPECT(vt_cpu_start(argv[2]), 0);
+        burn_it(500);
+        sleep_it(500);
+        EXPECT(vt_cpu_stop(), 0);
+    }
+    if (strcmp(argv[1], "refused") == 0) {
+        setrlimit(RLIMIT_SIGPENDING, &none);
+        EXPECT(vt_cpu_start(argv[2]), -EAGAIN);
+        EXPECT(vt_cpu_stop(), -ENOENT);
+        burn_it(20);
+    }
+    return n_bad != 0;
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""api.py - our own functions, labels, time that passes, and refusals: see api.c; and a set-uid program, which writes nothing."""
+import json
+import os
+import shutil
+import subprocess
+
+import cpu
+
+program = cpu.compile_c("api", "api.c", flags=[f"-I{os.environ['VT_INCLUDE']}", cpu.VITRINE, f"-Wl,-rpath,{os.path.dirname(cpu.VITRINE)}"])
+path = os.path.join(cpu.TMP, "a.pb")
+
+
+def rows(name, *options):
+    out = subprocess.run([cpu.TOOL, "top", "--json", *options, name], capture_output=True, text=True)
+    if out.returncode != 0:
+        cpu.fail(f"vitrine top {options} {name}: {out.stderr}")
+    return {row["name"]: row["cum"] for row in json.loads(out.stdout)["rows"]}
+
+
+def near(what, wanted_ms, seen_ns, within_ms):
+    print(f"{what}: expected {wanted_ms} ms, seen {seen_ns / 1e6:.0f}")
+    if abs(seen_ns / 1e6 - wanted_ms) > within_ms:
+        cpu.fail(f"{what}: expected {wanted_ms} ms within {within_ms}")
+
+
+cpu.run([program, "calls", path], preload=None)
+near("the whole", 200, rows(path)["burn_it"], 21)
+near("what was written in between", 100, rows(path + ".part")["burn_it"], 21)
+if shutil.which("go"):
+    tags = subprocess.run(["go", "tool", "pprof", "-tags", path], capture_output=True, text=True, env={**os.environ, "HOME": cpu.TMP}).stdout
+    if "request: Total 100" not in tags and "request: Total 90" not in tags and "request: Total 110" not in tags:
+        cpu.fail(f"expected 100 ms of the label request, seen {tags}")
+
+# the time of day: more may pass than the program wants, on a machine that is busy; what it burned is known
+cpu.run([program, "wall", path], preload=None, env={"VITRINE_CPU_CLOCK": "wall"})
+wall, on, off = (rows(path, f"--type={t}") for t in ("wall", "cpu", "offcpu"))
+near("wall clock: CPU time of what burns", 500, on["burn_it"], 30)
+if off.get("sleep_it", 0) < 4e8 or on.get("sleep_it", 0) > 1e8:
+    cpu.fail(f"expected most of sleep_it's time off the CPU, seen {off.get('sleep_it')} off, {on.get('sleep_it')} on")
+for name in ("burn_it", "sleep_it"):
+    if wall[name] != on.get(name, 0) + off.get(name, 0):
+        cpu.fail(f"{name}: expected wall = cpu + offcpu, seen {wall[name]}, {on.get(name)}, {off.get(name)}")
+
+cpu.run([program, "refused", path], preload=None)
+
+os.remove(path)
+if os.geteuid() == 0:
+    os.chown(program, 65534, 65534)
+    os.chmod(program, 0o6755)
+    os.chmod(cpu.TMP, 0o777)
+    out, _ = cpu.run([program, "none", path], preload=None, env={"CPUPROFILE": path, "VITRINE_CPU_PROFILE": path})
+    if os.path.exists(path):
+        cpu.fail("expected no file from a set-uid program")
+print("as expected")
+shutil.rmtree(cpu.TMP)
