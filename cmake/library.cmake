@@ -16,7 +16,7 @@ set(VT_SOURCES
     src/base/lock.c src/base/text.c
     src/os/memory.c src/os/arena.c src/os/region.c src/os/process.c src/os/file.c
     src/conf/options.c
-    src/stack/modules.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
+    src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
     src/stack/unwind.c src/stack/depot.c
     src/heap/class.c src/heap/window.c src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/slab.c src/heap/remote.c
     src/heap/shelf.c src/heap/medium.c src/heap/draw.c

@@ -499,8 +499,8 @@ static void count(const struct walk *w, enum vt_stack_end end, bool is_hit) {
 }
 
 /* `ucontext` is NULL for the caller's stack. The number of the memo that was made of it, or 0. */
-static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, const void *ucontext,
-                     struct vt_frames *out) {
+VT_READS_STACKS static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, const void *ucontext,
+                                     struct vt_frames *out) {
     struct walk w = {.out = out, .is_leaving_out = ucontext == NULL};
     unsigned matched;
     out->n = 0;
