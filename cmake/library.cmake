@@ -22,7 +22,7 @@ set(VT_SOURCES
     src/life/start.c src/life/thread.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
     src/life/heap_dump.c src/probe/chance.c src/probe/sample.c src/probe/exact.c
     src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
-    src/stack/modules.c src/stack/cfi.c src/stack/full.c
+    src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c)
 set(VT_SMALL_SOURCES

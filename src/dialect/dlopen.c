@@ -16,6 +16,7 @@ VT_HIDDEN_END
 void *vt__find_dlopen(void) {
     vt__life_start(); /* the options are read by then */
     vt__keep_deepbind = vt_opt(deepbind) != 0;
+    vt__stack_modules_stay();
     vt__real_dlopen = dlsym(RTLD_NEXT, "dlopen");
     return vt__real_dlopen;
 }
@@ -24,7 +25,8 @@ VT_EXPORT int dlclose(void *library) {
     static int (*_Atomic real)(void *);
     int (*close_it)(void *) = real;
     if (close_it == NULL) real = close_it = (int (*)(void *))dlsym(RTLD_NEXT, "dlclose");
+    vt__stack_unload_begins();
     int err = close_it(library);
-    vt__stack_modules_changed();
+    vt__stack_unload_ends();
     return err;
 }

@@ -52,7 +52,7 @@ static void fork_child(void) {
     vt__heap_fork_done(/* is_child */ true);
     vt__life_purger_forget();
     vt__life_control_forget();
-    if (forks_threads) vt__stack_no_more_polls();
+    if (forks_threads) vt__stack_forget_threads();
 }
 
 bool vt__life_watch_threads(void) {

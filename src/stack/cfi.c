@@ -69,7 +69,7 @@ struct cursor {
     bool is_bad; /* something was read past the end; what came back was 0 */
 };
 
-static uint64_t get(struct cursor *c, unsigned n_bytes) {
+VT_READS_TABLES static uint64_t get(struct cursor *c, unsigned n_bytes) {
     uint64_t v = 0;
     if ((size_t)(c->end - c->at) < n_bytes) {
         c->is_bad = true;
@@ -154,7 +154,8 @@ static bool open_entry(const struct vt_module *m, uintptr_t at, struct cursor *o
     return true;
 }
 
-static bool read_augmentation(struct cursor *c, const uint8_t *letters, struct cie *out) {
+VT_READS_TABLES static bool read_augmentation(struct cursor *c, const uint8_t *letters,
+                                              struct cie *out) {
     if (letters[0] == '\0') return true;
     if (letters[0] != 'z') return false;
     out->has_augmentation = true;
@@ -369,7 +370,7 @@ static enum vt_cfi_answer row_of_fde(const struct vt_module *m, uintptr_t at, ui
 
 /* ---- finding the FDE ---- */
 
-static int32_t int32_at(const uint8_t *p) {
+VT_READS_TABLES static int32_t int32_at(const uint8_t *p) {
     return (int32_t)((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
                      (uint32_t)p[3] << 24);
 }

@@ -41,7 +41,7 @@ struct machine {
     bool is_bad; /* unknown, unreadable, or more than the stack holds */
 };
 
-static uint64_t operand(struct machine *m, unsigned n_bytes, bool is_signed) {
+VT_READS_TABLES static uint64_t operand(struct machine *m, unsigned n_bytes, bool is_signed) {
     uint64_t v = 0;
     if ((size_t)(m->end - m->at) < n_bytes) {
         m->is_bad = true;
@@ -164,18 +164,12 @@ static uintptr_t caller_value(const struct vt_row *row, unsigned reg, uintptr_t 
     }
 }
 
-enum vt_stack_end vt__full_step(struct vt_reach *reach, struct vt_full *f) {
-    struct vt_module m;
+static enum vt_stack_end step_in(const struct vt_module *m, uintptr_t pc, struct vt_reach *reach,
+                                 struct vt_full *f) {
     struct vt_row row;
     struct vt_full caller = {.is_exact = false};
     bool is_bad = false;
-    uintptr_t pc = f->pc - !f->is_exact;
-    vt_rule rule = vt__rule_of(pc, vt__rules_generation());
-    if (vt__rule_kind(rule) == VT_RULE_SIGNAL)
-        return vt__arch_full_signal(reach, f) ? VT_END_COUNT : VT_END_UNREADABLE;
-    if (vt__rule_kind(rule) == VT_RULE_FIRST) return VT_END_OUTERMOST;
-    if (!vt__module_of(pc, &m)) return VT_END_NO_MODULE;
-    enum vt_cfi_answer answer = vt__cfi_row(&m, pc, &row);
+    enum vt_cfi_answer answer = vt__cfi_row(m, pc, &row);
     if (answer != VT_CFI_OK) return answer == VT_CFI_NONE ? VT_END_NO_RULE : VT_END_UNSUPPORTED;
     uintptr_t cfa = row.has_cfa_expr ? evaluate(&row, row.cfa_off, NULL, reach, f, &is_bad)
                                      : f->reg[row.cfa_reg] + (uintptr_t)(intptr_t)row.cfa_off;
@@ -188,4 +182,17 @@ enum vt_stack_end vt__full_step(struct vt_reach *reach, struct vt_full *f) {
     if (cfa <= f->reg[vt__arch_sp] && caller.pc == f->pc) return VT_END_LOOP;
     *f = caller;
     return VT_END_COUNT;
+}
+
+enum vt_stack_end vt__full_step(struct vt_reach *reach, struct vt_full *f) {
+    struct vt_module m;
+    uintptr_t pc = f->pc - !f->is_exact;
+    vt_rule rule = vt__rule_of(pc, vt__rules_generation());
+    if (vt__rule_kind(rule) == VT_RULE_SIGNAL)
+        return vt__arch_full_signal(reach, f) ? VT_END_COUNT : VT_END_UNREADABLE;
+    if (vt__rule_kind(rule) == VT_RULE_FIRST) return VT_END_OUTERMOST;
+    if (!vt__module_hold(pc, &m)) return VT_END_NO_MODULE;
+    enum vt_stack_end end = step_in(&m, pc, reach, f);
+    vt__module_release(&m);
+    return end;
 }

@@ -24,14 +24,26 @@ VT_HIDDEN_BEGIN
 #define VT_READS_STACKS                                                                            \
     __attribute__((no_sanitize("address"))) __attribute__((no_sanitize("thread")))
 
+/* Reads the tables of a library, which nobody writes. The thread sanitizer does not see libc unmap them, and would take what
+ * comes to their place for a write. */
+#define VT_READS_TABLES __attribute__((no_sanitize("thread")))
+
 /* ---- modules.c ---- */
 
 struct vt_module {
     uintptr_t start, end; /* all of its segments */
     const uint8_t *hdr;   /* .eh_frame_hdr; NULL: it has none */
+    bool is_held;         /* it might be unloaded but for this */
 };
-bool vt__module_of(uintptr_t pc, struct vt_module *out);
+bool vt__module_hold(uintptr_t pc, struct vt_module *out); /* true: it stays until */
+void vt__module_release(const struct vt_module *m);
 void vt__modules_refresh(void); /* host climate: libc's lock */
+
+/* ---- unload.c ---- */
+
+bool vt__tables_hold(void); /* true: no library goes until */
+void vt__tables_release(void);
+void vt__tables_forget_threads(void); /* in the child of a fork */
 
 /* ---- cfi.c: call frame information, as in .eh_frame ---- */
 

@@ -5,8 +5,9 @@
  * when vt__modules_refresh() asks it, which takes libc's lock and so must not happen in a handler or under a lock of ours: ld.so
  * calls malloc with that lock held. (musl's does not, but its lock is not recursive; it never unloads anything.)
  *
- * Climate: signal, but for vt__modules_refresh() and vt__stack_poll_modules(): malloc.   Owns: the table.   Locks: none; readers copy a row and look whether the
- * table changed meanwhile, writers that meet another one leave.
+ * Climate: signal, but for vt__modules_refresh() and vt__stack_poll_modules(): malloc; vt__stack_modules_stay(): host.
+ * Owns: the table, and the list of modules that stay.   Locks: none; readers copy a row and look whether the table changed
+ * meanwhile, writers that meet another one leave.
  */
 #include <link.h>
 #include <sys/auxv.h>
@@ -46,7 +47,7 @@ static void add_row(uint32_t *n, const struct vt_module *m) {
 }
 
 static struct vt_module module_of_phdrs(uintptr_t load_bias, const ElfW(Phdr) * ph, size_t n) {
-    struct vt_module m = {UINTPTR_MAX, 0, NULL};
+    struct vt_module m = {.start = UINTPTR_MAX};
     for (size_t i = 0; i < n; i++) {
         uintptr_t at = load_bias + ph[i].p_vaddr;
         if (ph[i].p_type == PT_GNU_EH_FRAME) m.hdr = (const uint8_t *)at;
@@ -127,14 +128,69 @@ static bool find_in_table(uintptr_t pc, struct vt_module *out) {
     return table_find(pc, out);
 }
 
-bool vt__module_of(uintptr_t pc, struct vt_module *out) {
+/* ---- those that stay ---- */
+
+#define N_FIRST 128
+
+/* The modules the program began with, which libc never unloads. By their tables' addresses: what is found is one of them if
+ * libc has it there and these are the same. */
+static struct {
+    _Atomic bool is_begun;
+    _Atomic uint32_t n; /* 0: not known, or not yet */
+    uintptr_t hdr[N_FIRST];
+} first;
+
+static int add_first(struct dl_phdr_info *info, size_t size, void *n) {
+    (void)size;
+    uint32_t *i = n;
+    struct vt_module m = module_of_phdrs(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+    if (m.hdr != NULL && *i < N_FIRST) first.hdr[(*i)++] = (uintptr_t)m.hdr;
+    return 0;
+}
+
+void vt__stack_modules_stay(void) {
+    uint32_t n = 0;
+    if (find_object == NULL) return; /* then the table has them all, and none is told apart */
+    /* relaxed: it only tells two callers apart */
+    if (atomic_exchange_explicit(&first.is_begun, true, memory_order_relaxed)) return;
+    dl_iterate_phdr(add_first, &n);
+    /* release: the list is whole; pairs with the acquire in is_first */
+    atomic_store_explicit(&first.n, n, memory_order_release);
+}
+
+static bool is_first(const struct vt_module *m) {
+    uint32_t n = atomic_load_explicit(&first.n, memory_order_acquire);
+    for (uint32_t i = 0; i < n; i++)
+        if (first.hdr[i] == (uintptr_t)m->hdr) return true;
+    return false;
+}
+
+/* ---- one that is wanted ---- */
+
+static bool find_by_libc(uintptr_t pc, struct vt_module *out) {
     struct found f;
-    /* the program first: of a static one glibc tells the segment with the code only, while the tables are in another, and
-     * crashes before it has finished its own start, in which it calls malloc */
-    if (find_in_table(pc, out)) return true;
-    if (find_object == NULL || find_object((void *)pc, &f) != 0) return false;
-    *out = (struct vt_module){(uintptr_t)f.map_start, (uintptr_t)f.map_end, f.eh_frame};
+    if (find_object((void *)pc, &f) != 0) return false;
+    out->start = (uintptr_t)f.map_start;
+    out->end = (uintptr_t)f.map_end;
+    out->hdr = f.eh_frame;
     return true;
+}
+
+bool vt__module_hold(uintptr_t pc, struct vt_module *out) {
+    out->is_held = false;
+    /* the program first: of a static one glibc tells the segment with the code only, while the tables are in another, and
+     * crashes before it has finished its own start, in which it calls malloc. It stays, as the vdso does. */
+    if (find_object != NULL && find_in_table(pc, out)) return true;
+    out->is_held = vt__tables_hold();
+    if (find_object == NULL ? out->is_held && find_in_table(pc, out)
+                            : find_by_libc(pc, out) && (out->is_held || is_first(out)))
+        return true;
+    vt__module_release(out);
+    return false;
+}
+
+void vt__module_release(const struct vt_module *m) {
+    if (m->is_held) vt__tables_release();
 }
 
 /* ---- how many came and went ---- */
@@ -171,8 +227,9 @@ void vt__stack_poll_modules(bool always) {
     if (has_gone) vt__rules_drop();
 }
 
-void vt__stack_no_more_polls(void) {
+void vt__stack_forget_threads(void) {
     atomic_store_explicit(&polls.is_off, true, memory_order_relaxed);
+    vt__tables_forget_threads();
 }
 
 void vt__modules_refresh(void) {

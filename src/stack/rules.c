@@ -60,8 +60,9 @@ VT_COLD vt_rule vt__rule_decode(uintptr_t pc, uint32_t generation) {
     struct vt_module m;
     atomic_fetch_add_explicit(&vt__rules.n_misses, 1, memory_order_relaxed);
     /* Not remembered: a library may be loaded there any time, and nobody tells. */
-    if (!vt__module_of(pc, &m)) return vt__rule(VT_RULE_NOT_KNOWN, 0, VT_FP_SAME, 0);
+    if (!vt__module_hold(pc, &m)) return vt__rule(VT_RULE_NOT_KNOWN, 0, VT_FP_SAME, 0);
     vt_rule r = vt__arch_rule(&m, pc);
+    vt__module_release(&m);
     uint32_t code = short_of(r);
     if (code == 0) code = number_of(r);
     if (code == VT_N_RULES) return r;

@@ -53,12 +53,20 @@ uint32_t vt__depot_count(void);
  * ours held: it may ask libc for the list of modules, which takes libc's lock. */
 void vt__stack_modules_changed(void);
 
+/* Before the program's first dlopen, under the same conditions: the modules that are there will stay. */
+void vt__stack_modules_stay(void);
+
+/* Around dlclose, under the same conditions; the second does the above. Between them no other thread's walk reads the tables
+ * of a library that may go, and the first waits until none does. */
+void vt__stack_unload_begins(void);
+void vt__stack_unload_ends(void);
+
 /* To be called now and then before a walk, under the same conditions: asks libc how many modules came and went, and does the
  * above if it must. So unloads that nobody told us of (iconv, NSS) are noticed and, where libc has no _dl_find_object (musl,
  * glibc before 2.35), new libraries too. Unless `always`, only if a walk met an unknown address since the last time. */
 void vt__stack_poll_modules(bool always);
-/* In the child of a process with threads: libc's lock may be held for good there. */
-void vt__stack_no_more_polls(void);
+/* In the child of a process with threads: libc's lock may be held for good there, and who was at the tables is gone. */
+void vt__stack_forget_threads(void);
 
 /* To be called by a thread that ends: its memory for walks goes to the next thread. It may walk again afterwards. */
 void vt__stack_thread_ends(void);

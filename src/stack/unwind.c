@@ -499,8 +499,8 @@ static void count(const struct walk *w, enum vt_stack_end end, bool is_hit) {
 }
 
 /* `ucontext` is NULL for the caller's stack. The number of the memo that was made of it, or 0. */
-static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, const void *ucontext,
-                     struct vt_frames *out) {
+VT_READS_STACKS static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, const void *ucontext,
+                                     struct vt_frames *out) {
     struct walk w = {.out = out, .is_leaving_out = ucontext == NULL};
     unsigned matched;
     out->n = 0;
@@ -576,7 +576,7 @@ VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scra
     uint32_t memo_number = take(pc, sp, fp, NULL, scratch);
     vt_stack_id id = vt__depot_put(scratch);
     /* a handler may have walked since, and made another memo */
-    if (memo_number != 0 && take_walker(t)) {
+    if (memo_number != 0 && t != NULL && take_walker(t)) {
         if (t->n_memos == memo_number) t->id = id;
         give_walker(t);
     }

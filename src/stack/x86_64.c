@@ -96,7 +96,7 @@ bool vt__arch_full_here(struct vt_full *out) {
 /* ---- rules ---- */
 
 /* CFA = *(rbp + n), the only expression but the PLT's that compilers write. */
-static bool is_deref(const struct vt_row *row, int32_t *n) {
+VT_READS_TABLES static bool is_deref(const struct vt_row *row, int32_t *n) {
     size_t size = 0;
     const uint8_t *e = vt__cfi_expr(row, row->cfa_off, &size);
     if (e == NULL || size != 3 || e[0] != OP_BREG0 + RBP || e[2] != OP_DEREF) return false;
@@ -105,7 +105,7 @@ static bool is_deref(const struct vt_row *row, int32_t *n) {
 }
 
 /* rsp + 8 + ((rip & 15) >= n) * 8: the linker's words for a PLT, in which n differs by its kind. */
-static bool is_plt(const struct vt_row *row, int32_t *n) {
+VT_READS_TABLES static bool is_plt(const struct vt_row *row, int32_t *n) {
     static const uint8_t words[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};
     size_t size = 0;
     const uint8_t *e = vt__cfi_expr(row, row->cfa_off, &size);
@@ -117,7 +117,7 @@ static bool is_plt(const struct vt_row *row, int32_t *n) {
 }
 
 /* How the caller's rbp is had; false: not by a rule. */
-static bool fp_of(const struct vt_row *row, enum vt_rule_fp *how, int16_t *off) {
+VT_READS_TABLES static bool fp_of(const struct vt_row *row, enum vt_rule_fp *how, int16_t *off) {
     const struct vt_saved *s = &row->reg[RBP];
     size_t size = 0;
     const uint8_t *e;

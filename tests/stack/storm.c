@@ -47,6 +47,7 @@ void storm_here(void) {
 }
 
 void storm_begin(void) {
+    vt__stack_modules_stay();
     vt__free(vt__malloc(1));
     vt__sample_set_period(4096);
 }
@@ -61,7 +62,8 @@ void storm_profile(int i) {
     if (i % 20 == 15) vt__exact_set(false);
 }
 
-void storm_unloaded(void) { vt__stack_modules_changed(); }
+void storm_unloading(void) { vt__stack_unload_begins(); }
+void storm_unloaded(void) { vt__stack_unload_ends(); }
 void storm_thread_ends(void) { vt__stack_thread_ends(); }
 
 void storm_failed(const char *what) {

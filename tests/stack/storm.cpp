@@ -76,6 +76,7 @@ void libraries(int which) {
     if (lib == nullptr) return;
     auto run = reinterpret_cast<void (*)(int, void (*)(void *), void *)>(dlsym(lib, "plugin_run"));
     run(10, called_back, nullptr);
+    storm_unloading();
     dlclose(lib);
     storm_unloaded();
     __atomic_fetch_add(&n_loaded, 1, __ATOMIC_RELAXED);

@@ -7,6 +7,7 @@ void storm_tick(const void *uc);
 void storm_here(void);
 void storm_allocate(void); /* some blocks, and frees some that any thread allocated */
 void storm_profile(int i); /* writes one; exact mode on at some i, off at others */
+void storm_unloading(void);
 void storm_unloaded(void);
 void storm_thread_ends(void);
 void storm_failed(const char *what);

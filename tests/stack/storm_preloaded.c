@@ -60,7 +60,8 @@ void storm_profile(int i) {
     if (i % 20 == 15) library.set_exact(0);
 }
 
-void storm_unloaded(void) {} /* dlclose is ours */
+void storm_unloading(void) {} /* dlclose is ours */
+void storm_unloaded(void) {}
 void storm_thread_ends(void) {}
 
 void storm_failed(const char *what) {

@@ -47,7 +47,8 @@ static struct module map_module(const struct bytes *b, size_t n_kept) {
     assert_int_equal(mprotect(r.mapping + 2 * VT_OS_PAGE, VT_OS_PAGE, PROT_NONE), 0);
     uint8_t *at = r.mapping + 2 * VT_OS_PAGE - n_kept;
     memcpy(at, b->at, n_kept);
-    r.m = (struct vt_module){(uintptr_t)r.mapping, (uintptr_t)at + n_kept, at};
+    r.m =
+        (struct vt_module){.start = (uintptr_t)r.mapping, .end = (uintptr_t)at + n_kept, .hdr = at};
     return r;
 }
 
