@@ -10,7 +10,7 @@ set(VT_PROFILER_SOURCES
     src/base/lock.c src/base/text.c
     src/os/memory.c src/os/arena.c src/os/region.c src/os/process.c src/os/file.c src/os/timer.c
     src/conf/options.c
-    src/stack/modules.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
+    src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
     src/stack/unwind.c src/stack/depot.c
     src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c
     src/dump/out.c src/dump/modules.c src/dump/file.c src/dump/proto.c
