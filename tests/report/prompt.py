@@ -2,6 +2,8 @@
 """prompt.py - the old tools' prompt: on a terminal without being asked for, and beside jeprof's own."""
 import pty
 import select
+import termios
+import time
 
 from tool import *
 
@@ -10,6 +12,13 @@ program = build_work(folder)
 heap = heap_of(folder, program)
 if heap is None:
     skip("no libtcmalloc_and_profiler (scripts/setup test installs libgoogle-perftools-dev)")
+
+
+def wait_for_editor(fd):
+    """Until it reads keys by itself: what comes earlier is shown by the terminal and by the editor."""
+    until = time.monotonic() + 60
+    while termios.tcgetattr(fd)[3] & termios.ECHO and time.monotonic() < until:
+        time.sleep(0.005)
 
 
 def on_terminal(argv, lines):
@@ -30,6 +39,7 @@ def on_terminal(argv, lines):
             break
         seen += data.decode(errors="replace")
         if seen.endswith("prof) ") and waiting:
+            wait_for_editor(fd)
             os.write(fd, (waiting.pop(0) + "\n").encode())
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status), seen.replace("\r\n", "\n")
