@@ -60,7 +60,7 @@ TEST(control, the_block_is_found_by_its_words) {
 
 TEST(control, a_signal_is_answered_before_malloc_was_ever_called) {
     if (getenv("VITRINE_SAMPLE") != NULL) { /* with options the library starts by itself */
-        unsetenv("VITRINE_SAMPLE");
+        clearenv();
         unit_exec("a_signal_is_answered_before_malloc_was_ever_called");
     }
     struct vt_control_request r = request_for(VT_CONTROL_rate);

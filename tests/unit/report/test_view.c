@@ -97,9 +97,10 @@ TEST(view, a_regexp_that_never_ends_is_given_up) {
     memset(name, 'a', sizeof name);
     memcpy(name + sizeof name - 4, "! 1", 4);
     struct profile *p = read_text(name);
-    struct view *v = VIEW(p, .focus = "^(a+)+$");
-    assert_int_equal(v->n_stacks, 0);
-    view_free(v);
+    struct report_error e = {""};
+    struct view_options o = {.type = PROFILE_NONE, .focus = "^(a+)+$"};
+    assert_null(view_new(p, &o, &e));
+    assert_non_null(strstr(e.line, "--focus: the regexp takes too long"));
     profile_free(p);
 }
 
