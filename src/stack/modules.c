@@ -12,6 +12,7 @@
 #include <link.h>
 #include <sys/auxv.h>
 
+#include "base/lock.h"
 #include "stack/impl.h"
 
 #define N_MODULES 512
@@ -215,7 +216,8 @@ void vt__stack_poll_modules(bool always) {
     struct counts now = {0, 0};
     uint64_t n_misses = atomic_load_explicit(&vt__rules.n_misses, memory_order_relaxed);
     if (!always && n_misses == atomic_load_explicit(&polls.n_misses, memory_order_relaxed)) return;
-    if (atomic_load_explicit(&polls.is_off, memory_order_relaxed)) return;
+    /* between the handlers of a fork: in the child libc's lock may be held by a thread that is not there */
+    if (vt__lock_has_all || atomic_load_explicit(&polls.is_off, memory_order_relaxed)) return;
     dl_iterate_phdr(take_counts, &now);
     /* relaxed: two threads that find the same change both act on it, which does no harm */
     atomic_store_explicit(&polls.n_misses, n_misses, memory_order_relaxed);
