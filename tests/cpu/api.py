@@ -7,7 +7,9 @@ import subprocess
 
 import cpu
 
-program = cpu.compile_c("api", "api.c", flags=[f"-I{os.environ['VT_INCLUDE']}", cpu.VITRINE, f"-Wl,-rpath,{os.path.dirname(cpu.VITRINE)}"])
+# beside the program: where the tree lies, other users may not be let in
+shutil.copy(cpu.VITRINE, os.path.join(cpu.TMP, "libvitrine.so.1"))
+program = cpu.compile_c("api", "api.c", flags=[f"-I{os.environ['VT_INCLUDE']}", cpu.VITRINE, f"-Wl,-rpath,{cpu.TMP}"])
 path = os.path.join(cpu.TMP, "a.pb")
 
 
