@@ -24,14 +24,15 @@
 #define SCOUT_PERIOD_NS UINT64_C(200000000)
 
 static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_TASKS);
+/* By thread id: its number, perhaps. Not in `all`, which takes room in the file. */
+static _Atomic uint16_t hints[N_HINTS];
 static struct {
     /* under the lock */
     uint32_t free; /* number of the first free task that was used before; 0: none */
     uint32_t rover;
     int scout; /* a timer, or -1 */
     /* set under the lock, read by any thread */
-    _Atomic uint32_t n;             /* numbers so far */
-    _Atomic uint16_t hint[N_HINTS]; /* by thread id: its number, perhaps */
+    _Atomic uint32_t n; /* numbers so far */
     struct vt_region tasks;
     struct vt_region tids; /* by number; 0: no thread has it */
 } all = {.scout = -1,
@@ -58,7 +59,7 @@ uint32_t vt__cpu_task_at(const void *task) {
 
 uint32_t vt__cpu_task_of(int tid) {
     uint32_t n = n_tasks();
-    uint32_t hint = atomic_load_explicit(&all.hint[(unsigned)tid % N_HINTS], memory_order_relaxed);
+    uint32_t hint = atomic_load_explicit(&hints[(unsigned)tid % N_HINTS], memory_order_relaxed);
     if (hint > 0 && hint <= n && atomic_load_explicit(tid_of(hint), memory_order_relaxed) == tid)
         return hint;
     for (uint32_t i = 1; i <= n; i++)
@@ -163,8 +164,7 @@ static int add(int tid, bool is_me, uint32_t *number) {
         return err;
     }
     atomic_store_explicit(tid_of(*number), tid, memory_order_relaxed);
-    atomic_store_explicit(&all.hint[(unsigned)tid % N_HINTS], (uint16_t)*number,
-                          memory_order_relaxed);
+    atomic_store_explicit(&hints[(unsigned)tid % N_HINTS], (uint16_t)*number, memory_order_relaxed);
     return 0;
 }
 
