@@ -1,7 +1,7 @@
 /* window.c - the one range of addresses that malloc hands out, and the tables beside it.
  *
  *   reserved mode     all of the window is reserved at start (no access, nothing charged) and made accessible from the
- *                     bottom as it is needed
+ *                     bottom as it is needed; a smaller one where so long a range is not free (a sanitizer's shadow)
  *   constrained mode  for RLIMIT_AS and systems that refuse the reservation: the same arithmetic over a window that is only
  *                     an idea; each chunk is mapped when needed. A chunk somebody else sits in is skipped.
  *
@@ -19,6 +19,7 @@
 #define GAP_BYTES MiB(2)     /* no access between tables */
 #define TABLE_STEP_CHUNKS 64 /* tables become accessible for this many chunks at a time */
 #define GROW_MAX_CHUNKS 32   /* 64 MiB */
+#define RESERVED_MIN GiB(64)
 #define CONSTRAINED_MAX GiB(64)
 #define CONSTRAINED_MIN GiB(1)
 #define CONSTRAINED_LOW                                                                            \
@@ -71,8 +72,7 @@ static void keep_small(void *window) {
     vt__os_hugepages(window, is_off ? vt__window.n_bytes : SMALL_PROGRAM_BYTES, false);
 }
 
-static int open_reserved(void) {
-    size_t n_bytes = wanted_bytes();
+static int open_reserved(size_t n_bytes) {
     void *at = NULL;
     int err = vt__os_reserve(n_bytes, VT_CHUNK, &at);
     if (err != 0) return err;
@@ -120,8 +120,11 @@ static int open_constrained(size_t limit) {
 int vt__window_open(void) {
     vt__map.key = (vt__os_random() & ~(UINT64_C(0xff) << 56)) | VT_KEY_BITS;
     size_t limit = vt__os_address_limit();
-    if (limit == SIZE_MAX && open_reserved() == 0) return 0;
-    return open_constrained(limit);
+    if (limit < SIZE_MAX) return open_constrained(limit);
+    size_t n_bytes = wanted_bytes();
+    int err = open_reserved(n_bytes);
+    while (err != 0 && (n_bytes /= 4) >= RESERVED_MIN) err = open_reserved(n_bytes);
+    return err != 0 ? open_constrained(limit) : 0;
 }
 
 static int make_accessible(void *at, size_t n_bytes) {

@@ -12,7 +12,7 @@ audit=${VT_AUDIT_SO:-}
 if [ -n "$audit" ] && [ -e "$audit" ]; then
     VT_SO=$audit
     # The large reservation is refused, the small ones that follow are not: the constrained mode.
-    export VITRINE_FAIL_NTH=1:reserve
+    export VITRINE_WINDOW=64G VITRINE_FAIL_NTH=1:reserve
     must "$TMP/workout" strict=1
     must "$TMP/workout" threads=8 ops=20000 max=3000000 strict=1
     must /bin/sh -c 'seq 1 20000 | sort -n | tail -1 >/dev/null'
@@ -21,7 +21,7 @@ if [ -n "$audit" ] && [ -e "$audit" ]; then
     vsize=$(preload /bin/sh -c 'while read k v _; do [ "$k" != VmSize: ] || echo $v; done </proc/self/status')
     [ "${vsize:-0}" -gt 0 ] && [ "$vsize" -lt 2097152 ] ||
         fail "without the reservation: expected a VmSize below 2 GiB, saw ${vsize:-none} KiB"
-    unset VITRINE_FAIL_NTH
+    unset VITRINE_WINDOW VITRINE_FAIL_NTH
     # Nothing can be reserved at all: to refuse is fair, to crash is not.
     VITRINE_FAIL_ALWAYS=reserve must "$TMP/workout"
     VITRINE_FAIL_ALWAYS=commit must "$TMP/workout"

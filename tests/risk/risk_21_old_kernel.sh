@@ -14,7 +14,7 @@ all=$(printf %s "$names" | tr ' ' ',')
 for missing in $names "$all" "constrained,$all"; do
     export VITRINE_FAIL_ALWAYS=$missing
     # the constrained mode, where the large reservation is refused, depends on other calls
-    case $missing in constrained*) export VITRINE_FAIL_NTH=1:reserve ;; esac
+    case $missing in constrained*) export VITRINE_WINDOW=64G VITRINE_FAIL_NTH=1:reserve ;; esac
     must "$TMP/workout" strict=1 ops=8000 max=4000000
     must "$TMP/grow"
     if have /usr/bin/python3; then
@@ -23,7 +23,7 @@ for missing in $names "$all" "constrained,$all"; do
     fi
     say "ok: without $missing"
 done
-unset VITRINE_FAIL_NTH
+unset VITRINE_WINDOW VITRINE_FAIL_NTH
 
 # The proof that the hook bites: a library that cannot map at all must refuse, not crash.
 export VITRINE_FAIL_ALWAYS=reserve,map,noreplace,commit

@@ -13,6 +13,9 @@
 #define NOT_UNDER_TSAN() (void)0
 #endif
 
+/* The smallest window that is tried, refused. */
+#define CONSTRAINED "VITRINE_WINDOW=64G VITRINE_FAIL_NTH=1:reserve"
+
 static void workout(void) {
     struct blocks b = take_blocks(3000, 100);
     void *at[20];
@@ -57,7 +60,14 @@ TEST_WITH(window, when_it_is_full_malloc_answers_enomem_and_goes_on_after_frees,
     workout();
 }
 
-TEST_WITH(window, a_refused_reservation_leads_to_constrained_mode, "VITRINE_FAIL_NTH=1:reserve") {
+TEST_WITH(window, a_reservation_that_is_too_long_is_tried_smaller,
+          "VITRINE_WINDOW=1T VITRINE_FAIL_NTH=1:reserve") {
+    workout();
+    assert_true(vt__window.is_reserved);
+    assert_in_range(vt__window.n_bytes, GiB(64), GiB(256));
+}
+
+TEST_WITH(window, a_refused_reservation_leads_to_constrained_mode, CONSTRAINED) {
     NOT_UNDER_TSAN();
     workout();
     assert_false(vt__window.is_reserved);
@@ -99,7 +109,7 @@ static void check_blocked(size_t first, size_t n) {
     for (size_t i = 0; i < n << VT_CHUNK_SHIFT; i += 64) assert_int_equal(at[i], 0x3c);
 }
 
-TEST_WITH(window, constrained_mode_goes_around_what_is_in_the_way, "VITRINE_FAIL_NTH=1:reserve") {
+TEST_WITH(window, constrained_mode_goes_around_what_is_in_the_way, CONSTRAINED) {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     assert_false(vt__window.is_reserved);
@@ -123,7 +133,7 @@ TEST_WITH(window, constrained_mode_goes_around_what_is_in_the_way, "VITRINE_FAIL
 }
 
 TEST_WITH(window, before_linux_4_17_the_kernel_is_asked_with_a_hint,
-          "VITRINE_FAIL_NTH=1:reserve VITRINE_FAIL_ALWAYS=noreplace") {
+          CONSTRAINED " VITRINE_FAIL_ALWAYS=noreplace") {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     assert_false(vt__window.is_reserved);
@@ -135,7 +145,7 @@ TEST_WITH(window, before_linux_4_17_the_kernel_is_asked_with_a_hint,
 }
 
 /* A long request that does not fit before an obstacle must not eat the address space in front of it. */
-TEST_WITH(window, an_obstacle_far_ahead_costs_few_chunks, "VITRINE_FAIL_NTH=1:reserve") {
+TEST_WITH(window, an_obstacle_far_ahead_costs_few_chunks, CONSTRAINED) {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     size_t before = vt__window.n_chunks;
@@ -149,7 +159,7 @@ TEST_WITH(window, an_obstacle_far_ahead_costs_few_chunks, "VITRINE_FAIL_NTH=1:re
 }
 
 /* A block that grows in place has an obstacle in its way. */
-TEST_WITH(window, growing_in_place_stops_before_what_is_in_the_way, "VITRINE_FAIL_NTH=1:reserve") {
+TEST_WITH(window, growing_in_place_stops_before_what_is_in_the_way, CONSTRAINED) {
     NOT_UNDER_TSAN();
     char *p = fill(vt__malloc(VT_CHUNK), 1000);
     void *behind = vt__malloc(VT_CHUNK);
@@ -168,7 +178,7 @@ TEST_WITH(window, growing_in_place_stops_before_what_is_in_the_way, "VITRINE_FAI
 }
 
 TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails,
-          "VITRINE_FAIL_NTH=1:reserve VITRINE_LIMIT=24M") {
+          CONSTRAINED " VITRINE_LIMIT=24M") {
     NOT_UNDER_TSAN();
     vt__free(vt__malloc(1));
     for (size_t i = 0; i < 200; i += 2) block_chunks(vt__window.n_chunks + 1 + i, 1);
@@ -188,7 +198,7 @@ __attribute__((constructor(101))) static void take_places(void) {
 }
 
 /* Run by the test below. */
-TEST_WITH(window, a_start_finds_half_its_places_taken, "VITRINE_FAIL_NTH=1:reserve") {
+TEST_WITH(window, a_start_finds_half_its_places_taken, CONSTRAINED) {
     NOT_UNDER_TSAN();
     assert_non_null(vt__malloc(1));
     assert_false(vt__window.is_reserved);
@@ -197,9 +207,8 @@ TEST_WITH(window, a_start_finds_half_its_places_taken, "VITRINE_FAIL_NTH=1:reser
 TEST(window, constrained_mode_draws_another_place_when_the_first_is_taken) {
     NOT_UNDER_TSAN();
     for (int i = 0; i < 12; i++)
-        assert_int_equal(unit_spawn("a_start_finds_half_its_places_taken",
-                                    "VITRINE_FAIL_NTH=1:reserve VT_UNIT_TAKEN=1"),
-                         0);
+        assert_int_equal(
+            unit_spawn("a_start_finds_half_its_places_taken", CONSTRAINED " VT_UNIT_TAKEN=1"), 0);
 }
 
 /* ---- starts that fail ---- */
