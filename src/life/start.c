@@ -17,6 +17,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/probe.h"
 
@@ -27,6 +28,7 @@ static _Atomic int state = NOT_YET;
 
 static int start_locked(void) {
     vt__options_read();
+    if (vt__door.read_environment != NULL) vt__door.read_environment();
     vt__sample_set_period(vt_opt(sample));
     int err = vt__heap_start();
     if (err == 0) vt__life_watch_threads();
@@ -57,5 +59,6 @@ int vt__life_start(void) {
     vt__life_watch_forks();
     vt__life_watch_exit();
     vt__life_heap_begin();
+    if (vt__door.begin != NULL) vt__door.begin();
     return 0;
 }
