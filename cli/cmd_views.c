@@ -61,9 +61,8 @@ static int print_traces(const struct settings *s, const struct view *v,
 }
 static int print_tags(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
-    (void)s, (void)e;
-    view_tags(v, how);
-    return 0;
+    (void)s;
+    return view_tags(v, how, e);
 }
 static int print_collapsed(const struct settings *s, const struct view *v,
                            const struct view_print *how, struct report_error *e) {

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "report/fetch.h"
 #include "report/views.h"
 
 enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
@@ -25,15 +26,19 @@ struct settings {
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
+    /* of the old names, which have them from Go's pprof: view.h, label_frames.h, source.h */
+    const char *prune_from, *tag_show, *tag_hide, *tag_root, *tag_leaf;
+    bool shows_columns, by_path, is_intel;
+    struct source_search search;
     /* how it is shown */
     const char *by;
     bool full_names, no_inlines, cum, json, csv;
     uint32_t n_max;
     /* where it goes */
     const char *output, *to, *title, *view;
-    /* of a running program */
+    /* of a running program or a server */
     const char *format;
-    uint32_t timeout_s;
+    uint32_t timeout_s; /* 0: the command's own */
     /* what `run` records */
     bool heap, cpu, exact;
     const char *rate, *every;
@@ -42,14 +47,16 @@ struct settings {
     uint32_t n_files;
     bool help; /* is all that is wanted */
     /* of profiles that a server sends */
-    uint32_t n_seconds;               /* how long a CPU profile takes; 0: 30 */
+    uint32_t n_seconds; /* how long a CPU profile takes; 0: 30 */
+    struct fetch_tls tls;
     const char *save_folder;          /* the old names keep what they fetched; NULL: not kept */
     const char *symbol_query;         /* jeprof's ?retain=...; or NULL */
     const char *lib_prefix, *add_lib; /* of the old names: where libraries are, and one more */
-    bool normalizes;                  /* the profile is scaled to the base's total first */
-    bool keeps_handler;               /* the signal handler's frames in CPU profiles stay */
-    char *saved;                      /* the last one kept, malloc'ed */
-    char *remote_program;             /* what the server runs, malloc'ed */
+    const char *build_id; /* of the program, where the profile does not have it; or NULL */
+    bool normalizes;      /* the profile is scaled to the base's total first */
+    bool keeps_handler;   /* the signal handler's frames in CPU profiles stay */
+    char *saved;          /* the last one kept, malloc'ed */
+    char *remote_program; /* what the server runs, malloc'ed */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };

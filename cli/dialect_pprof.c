@@ -40,6 +40,7 @@ static bool choose_output(struct asked *a, int *status) {
         {a->tags, OUT_TAGS, NULL, VIEWER_NONE},
         {a->comments, OUT_COMMENTS, NULL, VIEWER_NONE},
         {a->proto, OUT_PROTO, NULL, VIEWER_NONE},
+        {a->topproto, OUT_TOPPROTO, NULL, VIEWER_NONE},
         {a->symbols, OUT_SYMBOLS, NULL, VIEWER_NONE},
         {a->list, OUT_LIST, NULL, VIEWER_NONE},
         {a->weblist, OUT_LIST, NULL, VIEWER_WEB},
@@ -171,7 +172,9 @@ static int put_source(const struct asked *a, const struct settings *s, struct vi
                                      .pattern = is_disasm ? a->disasm : a->list,
                                      .unit = {u.divisor, u.decimals, ""},
                                      .unit_name = u.name,
-                                     .width = 6};
+                                     .width = 6,
+                                     .search = s->search,
+                                     .is_intel = s->is_intel};
     struct symbols_options symbols = symbols_from(s);
     if (is_disasm) return view_disasm(v, &list, &symbols, e);
     return view_list(v, &list, e);
@@ -219,13 +222,33 @@ static int put_view(const struct asked *a, const struct settings *s, struct view
     case OUT_CALLGRIND: view_callgrind(v, out); break;
     case OUT_GRAPH: status = put_graph(a, s, v, out); break;
     case OUT_TRACES: view_traces(v, &how); break;
-    case OUT_TAGS: view_tags(v, &how); break;
+    case OUT_TAGS: error = view_tags(v, &how, &e); break;
+    case OUT_TOPPROTO: status = profile_write_top(v, out) == 0 ? 0 : 1; break;
     case OUT_TREE:
     case OUT_PEEK: error = view_tree(v, &how, &e); break;
     default: error = put_table(a, v, out, &e); break;
     }
     if (error != 0) say_error("%s", e.line);
     return error != 0 ? 1 : status;
+}
+
+/* The filters that choose samples do so in a profile that is written, too. */
+static bool keep_wanted(const struct settings *s, struct profile *p) {
+    struct view_options o;
+    struct report_error e = {""};
+    int status;
+    if (s->show || s->hide || s->show_from || s->prune_from)
+        say_warning("-proto has whole stacks: the filters of frames change nothing there");
+    if (!s->focus && !s->ignore && !s->tag_focus && !s->tag_ignore) return true;
+    if (!view_options_from(s, p, &o, &status)) return false;
+    struct view *v = view_new(p, &o, &e);
+    if (v == NULL) {
+        say_error("%s", e.line);
+        return false;
+    }
+    profile_keep_samples(p, v->has_sample);
+    view_free(v);
+    return true;
 }
 
 static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
@@ -239,7 +262,9 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
                                  : s->remote_program && *s->remote_program ? s->remote_program
                                                                            : "unknown");
         return 0;
-    case OUT_PROTO: return profile_write_proto(p, out) == 0 ? 0 : 1;
+    case OUT_PROTO:
+        if (!keep_wanted(s, p)) return 1;
+        return profile_write_proto(p, out) == 0 ? 0 : 1;
     case OUT_COMMENTS:
         for (uint32_t i = 0; i < p->n_comments; i++)
             (void)fprintf(out, "%s\n", profile_text(p, p->comments[i]));
@@ -255,6 +280,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
     s->type = type_for(a, p);
     if (!view_options_from(s, p, &o, &status)) return 1;
     o.marks_inlined = a->mode == OUT_TEXT || a->mode == OUT_GRAPH;
+    o.by_path = s->by_path && a->mode == OUT_GRAPH;
     struct view *v = view_new(p, &o, &e);
     if (v == NULL) {
         say_error("%s", e.line);
@@ -337,6 +363,9 @@ static void tell_sampling(const struct profile *p) {
 static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
+    if (a->add_comment)
+        *REPORT_PUSH(p->comments, p->n_comments, p->cap_comments) =
+            profile_string(p, a->add_comment);
     tell_sampling(p);
     int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
     profile_free(p);
@@ -475,6 +504,18 @@ static struct settings settings_from(const struct asked *a) {
         .show_from = a->show_from,
         .tag_focus = a->tag_focus,
         .tag_ignore = a->tag_ignore,
+        .prune_from = a->prune_from,
+        .tag_show = a->tag_show,
+        .tag_hide = a->tag_hide,
+        .tag_root = a->tag_root,
+        .tag_leaf = a->tag_leaf,
+        .by_path = a->call_tree,
+        .shows_columns = a->showcolumns,
+        .is_intel = a->intel_syntax,
+        .search = {.folders = a->source_path, .trim = a->trim_path},
+        .build_id = a->buildid,
+        .timeout_s = a->timeout > 0 ? (uint32_t)a->timeout : 0,
+        .tls = {.certificate = a->tls_cert, .key = a->tls_key, .authority = a->tls_ca},
         .all_frames = a->all_frames,
         .drop_negative = a->drop_negative,
         .by = a->granularity ? a->granularity : by,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/terminal.h"
+#include "report/label_frames.h"
 #include "report/read.h"
 #include "report/symbols.h"
 
@@ -127,6 +128,14 @@ struct symbols_options symbols_from(const struct settings *s) {
                                     .extra = s->add_lib};
 }
 
+/* The first mapping is the program's. */
+static void set_build_id(struct profile *p, const char *build_id) {
+    if (build_id == NULL || p->n_mappings == 0) return;
+    uint32_t id = profile_string(p, build_id), program = p->mappings[0].file;
+    for (uint32_t i = 0; i < p->n_mappings; i++)
+        if (p->mappings[i].file == program) p->mappings[i].build_id = id;
+}
+
 struct profile *load_profiles(struct settings *s) {
     struct profile *p = NULL;
     progress_begin();
@@ -147,11 +156,13 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     struct symbols_options so = symbols_from(s);
+    set_build_id(p, s->build_id);
     if (!s->no_symbols) symbols_resolve(p, &so);
     if (s->base && !subtract(s, p)) {
         profile_free(p);
         return NULL;
     }
+    profile_add_label_frames(p, s->tag_root, s->tag_leaf);
     progress_end();
     for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
@@ -201,8 +212,13 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .show = s->show,
                                .hide = s->hide,
                                .show_from = s->show_from,
+                               .prune_from = s->prune_from,
+                               .shows_columns = s->shows_columns,
+                               .by_path = s->by_path,
                                .tag_focus = s->tag_focus,
-                               .tag_ignore = s->tag_ignore};
+                               .tag_ignore = s->tag_ignore,
+                               .tag_show = s->tag_show,
+                               .tag_hide = s->tag_hide};
     *status = EXIT_USAGE;
     return by_from(s->by, &o->by) && type_from(s, p, &o->type);
 }

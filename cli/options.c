@@ -19,6 +19,8 @@ const struct option_row options_data[] = {
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
     {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
      "how long a CPU profile of HOST:PORT shall take (default: 30)"},
+    {"timeout", 0, OPTION_NUMBER, AT(timeout_s), "SECONDS",
+     "wait so long for each answer of HOST:PORT (default: 60, and a CPU profile's own time)"},
     {0},
 };
 const struct option_row options_filter[] = {

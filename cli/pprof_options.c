@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum row_kind { SWITCH, TEXT, INTEGER, REAL, NOTHING, NOTHING_ON, LATER };
+enum row_kind { SWITCH, TEXT, INTEGER, REAL, NOTHING, NOTHING_ON, PAGES };
 enum whose { BOTH, PPROF, JEPROF, GO };
 
 static const struct row {
@@ -148,9 +148,12 @@ static bool set(struct asked *a, const struct row *r, const char *value, bool is
     case REAL: return set_number(a, r, value, field, status);
     case NOTHING:
     case NOTHING_ON: return true;
-    case LATER: break;
+    case PAGES: break;
     }
-    *status = pprof_usage_error(a, "Option %s of the Go tool is not made here", r->name);
+    say_error("-%s: no pages are served here; --web shows the call graph in a browser, and "
+              "'vitrine flame PROFILE -o x.html' makes a page",
+              r->name);
+    *status = EXIT_USAGE;
     return false;
 }
 
@@ -195,7 +198,7 @@ static bool read_option(struct asked *a, int argc, char **argv, int *i, int *sta
     if (f.row == NULL || f.n > 1) return unknown(a, &f, word, n, status);
     if (is_switch(f.row)) {
         if (value && !switch_value(a, f.row, value, &is_on, status)) return false;
-    } else if (value == NULL && f.row->kind != LATER) {
+    } else if (value == NULL && f.row->kind != PAGES) {
         if (*i + 1 >= argc) {
             *status = pprof_usage_error(a, "Option %s requires an argument", f.row->name);
             return false;

@@ -388,11 +388,19 @@ static const char *declared_in(Dwarf_Die *die) {
     return dwarf_filesrc(files, number, NULL, NULL);
 }
 
-static void name_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die) {
+/* Where in the source a frame is; 0 for what is not known. */
+struct spot {
+    uint32_t line, column;
+};
+
+static void set_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die,
+                      struct spot spot) {
     const char *name = die_name(u, die), *file = declared_in(die);
-    f->name = name ? name : "";
-    f->file = file ? file : "";
-    f->start_line = die_number(die, DW_AT_decl_line);
+    *f = (struct module_frame){.name = name ? name : "",
+                               .file = file ? file : "",
+                               .line = spot.line,
+                               .column = spot.column,
+                               .start_line = die_number(die, DW_AT_decl_line)};
 }
 
 /* The inlined calls at `address` below `function`, outermost first. */
@@ -416,11 +424,12 @@ static uint32_t find_inlined(Dwarf_Die *function, uint64_t address, Dwarf_Die *i
     return n;
 }
 
-static uint32_t line_at(Dwarf_Die *unit, uint64_t address) {
+static struct spot spot_at(Dwarf_Die *unit, uint64_t address) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
-    int number = 0;
-    if (line == NULL || dwarf_lineno(line, &number) != 0) return 0;
-    return number > 0 ? (uint32_t)number : 0;
+    int number = 0, column = 0;
+    if (line == NULL || dwarf_lineno(line, &number) != 0) return (struct spot){0};
+    if (dwarf_linecol(line, &column) != 0 || column < 0) column = 0;
+    return (struct spot){number > 0 ? (uint32_t)number : 0, (uint32_t)column};
 }
 
 /* The function around an address of the DWARF, and its unit; NULL when there is none. */
@@ -447,14 +456,14 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     Dwarf_Die *function = &u->dies[r->what];
     uint32_t n_inlined =
         find_inlined(function, address, inlined, max - 1 < MAX_NESTING ? max - 1 : MAX_NESTING);
-    uint32_t line = line_at(&u->line, address), n = 0;
+    struct spot spot = spot_at(&u->line, address);
+    uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
-        name_frame(u, &frames[n], &inlined[i - 1]);
-        frames[n++].line = line;
-        line = die_number(&inlined[i - 1], DW_AT_call_line);
+        set_frame(u, &frames[n++], &inlined[i - 1], spot);
+        spot = (struct spot){die_number(&inlined[i - 1], DW_AT_call_line),
+                             die_number(&inlined[i - 1], DW_AT_call_column)};
     }
-    name_frame(u, &frames[n], function);
-    frames[n++].line = line;
+    set_frame(u, &frames[n++], function, spot);
     return n;
 }
 

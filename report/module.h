@@ -17,9 +17,9 @@
 struct module;
 
 struct module_frame {
-    const char *name; /* as the linker knows it, or as the source does */
-    const char *file; /* "" when unknown */
-    uint32_t line, start_line;
+    const char *name;                  /* as the linker knows it, or as the source does */
+    const char *file;                  /* "" when unknown */
+    uint32_t line, column, start_line; /* 0: unknown */
 };
 
 struct module *module_open(const char *path, struct report_error *e); /* NULL: the line says why */

@@ -54,7 +54,9 @@ static void set_frames(struct resolving *r, uint32_t location, const struct modu
                                      .file = profile_string(r->p, frames[i].file),
                                      .start_line = frames[i].start_line};
         f.name = readable_name(r, f.system_name);
-        lines[i] = (struct profile_line){profile_add_function(r->p, &f), frames[i].line};
+        lines[i] = (struct profile_line){.function = profile_add_function(r->p, &f),
+                                         .line = frames[i].line,
+                                         .column = frames[i].column};
     }
     profile_set_lines(r->p, location, lines, n);
 }

@@ -23,13 +23,18 @@ struct view_options {
     bool full_names;     /* with parameters and template arguments */
     bool no_inlines;     /* inlined calls count for the function they are in */
     bool marks_inlined;  /* " (inline)" behind names, as the perl pprof writes */
+    bool shows_columns;  /* file:line:column; each column is a node */
+    bool by_path;        /* what is called from two places is two nodes: a tree, not a graph */
     bool all_frames;     /* do not cut off the allocator's own frames */
     bool drops_negative; /* differences below zero count as zero */
     bool sorts_by_cum;
-    /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match */
-    const char *focus, *ignore, *show, *hide, *show_from;
+    /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match; cut off
+     * what the innermost match calls */
+    const char *focus, *ignore, *show, *hide, *show_from, *prune_from;
     /* labels, or NULL: keep and drop samples; see label_filter.h */
     const char *tag_focus, *tag_ignore;
+    /* regexps of labels' keys, or NULL: which of them view_tags() shows */
+    const char *tag_show, *tag_hide;
 };
 
 struct view_node {

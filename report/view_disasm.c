@@ -24,7 +24,6 @@
 
 #include "report/names.h"
 #include "report/regex.h"
-#include "report/source.h"
 
 #define MAX_NAME 4096
 #define MAX_INLINED 65
@@ -231,7 +230,7 @@ static void put_steps(struct disasm *d, const struct routine *r, const struct st
     }
 }
 
-static bool open_engine(const struct module *m, csh *engine) {
+static bool open_engine(const struct module *m, bool is_intel, csh *engine) {
     unsigned machine = module_machine(m);
     cs_err error = machine == EM_X86_64    ? cs_open(CS_ARCH_X86, CS_MODE_64, engine)
                    : machine == EM_386     ? cs_open(CS_ARCH_X86, CS_MODE_32, engine)
@@ -239,7 +238,7 @@ static bool open_engine(const struct module *m, csh *engine) {
                    : machine == EM_ARM     ? cs_open(CS_ARCH_ARM, CS_MODE_ARM, engine)
                                            : CS_ERR_ARCH;
     if (error != CS_ERR_OK) return false;
-    if (machine == EM_X86_64 || machine == EM_386) /* what objdump shows unless told */
+    if (!is_intel && (machine == EM_X86_64 || machine == EM_386)) /* as objdump unless told */
         (void)cs_option(*engine, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
     (void)cs_option(*engine, CS_OPT_SKIPDATA, CS_OPT_ON);
     (void)cs_option(*engine, CS_OPT_DETAIL, CS_OPT_ON);
@@ -266,7 +265,7 @@ static void put_routine(struct disasm *d, uint32_t id) {
                       value_or_dot(d, r->cum, b, sizeof b), d->o->unit_name,
                       view_percent(d->v, r->cum));
     }
-    if (code == NULL || !open_engine(m, &engine)) {
+    if (code == NULL || !open_engine(m, d->o->is_intel, &engine)) {
         if (d->o->form == TABLE_AS_TEXT) (void)fputs("(no code that we can read)\n", d->o->out);
         return;
     }
@@ -311,7 +310,7 @@ int view_disasm(struct view *v, const struct view_list_options *o, const struct 
     struct view_print how = {.out = o->out, .form = o->form};
     struct regex *pattern = regex_new(o->pattern, "disasm", e);
     if (pattern == NULL) return -EINVAL;
-    struct disasm d = {.v = v, .o = o, .symbols = s};
+    struct disasm d = {.v = v, .o = o, .symbols = s, .source = {.search = o->search}};
     d.modules = report_alloc(v->p->n_mappings * sizeof(struct module *));
     d.is_opened = report_alloc(v->p->n_mappings * sizeof *d.is_opened);
     for (uint32_t i = 0; i < v->n_nodes; i++) add_spot(&d, i, pattern);

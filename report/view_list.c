@@ -99,6 +99,7 @@ static const struct table_column columns[] = {
 struct listing {
     struct view *v;
     const struct view_list_options *o;
+    struct source source;
     struct table table;
 };
 
@@ -139,33 +140,27 @@ static void line_values(const struct view *v, const uint32_t *of_node, uint32_t 
 static void put_routine(struct listing *l, const uint32_t *of_node, const struct routine *r,
                         uint32_t id) {
     const char *path = profile_text(l->v->p, r->file);
-    char a[64], b[64], *source = NULL;
-    size_t room = 0;
-    FILE *file = fopen(path, "re");
-    bool is_text = l->o->form == TABLE_AS_TEXT;
+    char a[64], b[64];
+    bool is_text = l->o->form == TABLE_AS_TEXT, has_source = source_open(&l->source, path);
+    int why = errno;
     if (is_text) {
         (void)fprintf(l->o->out, "ROUTINE ====================== %s in %s\n",
                       profile_text(l->v->p, r->name), path);
         (void)fprintf(l->o->out, "%*s %*s Total %s (flat / cumulative)\n", l->o->width,
                       value_or_dot(l, r->flat, a, sizeof a), l->o->width,
                       value_or_dot(l, r->cum, b, sizeof b), l->o->unit_name);
-        if (file == NULL) (void)fprintf(l->o->out, "(no source: %s)\n", strerror(errno));
+        if (!has_source) (void)fprintf(l->o->out, "(no source: %s)\n", strerror(why));
     }
     uint32_t first = r->first > AROUND ? r->first - AROUND : 1, last = r->last + AROUND;
-    for (uint32_t line = 1; line <= last; line++) {
+    if (has_source && last > l->source.n_lines) last = l->source.n_lines;
+    for (uint32_t line = first; line <= last; line++) {
         double flat, cum;
-        ssize_t n = file ? getline(&source, &room, file) : -1;
-        if (file && n < 0) break;
-        if (line < first) continue;
-        while (n > 0 && (source[n - 1] == '\n' || source[n - 1] == '\r')) source[--n] = '\0';
         line_values(l->v, of_node, id, line, &flat, &cum);
-        if (file == NULL && flat == 0 && cum == 0) continue;
+        if (!has_source && flat == 0 && cum == 0) continue;
         if (is_text && line == r->first) (void)fputs("---\n", l->o->out);
-        put_line(l, r, line, flat, cum, file ? source : "");
+        put_line(l, r, line, flat, cum, source_line(&l->source, path, line));
         if (is_text && line == r->last) (void)fputs("---\n", l->o->out);
     }
-    free(source);
-    if (file) (void)fclose(file);
 }
 
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e) {
@@ -179,6 +174,7 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
     bool *is_printed = report_alloc(r.n * sizeof *is_printed);
     struct listing l = {.v = v,
                         .o = o,
+                        .source = {.search = o->search},
                         .table = {.out = o->out,
                                   .form = o->form,
                                   .type = view_type(v),
@@ -199,6 +195,7 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
         n_printed++;
     }
     if (o->form != TABLE_AS_TEXT) table_end(&l.table);
+    source_close(&l.source);
     free(is_printed);
     free(r.of_node);
     free(r.all);

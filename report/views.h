@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "report/source.h"
 #include "report/symbols.h"
 #include "report/table.h"
 #include "report/view.h"
@@ -45,8 +46,8 @@ void view_traces(const struct view *v, const struct view_print *how);
 void view_sites(const struct view *v, const struct view_print *how);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
-/* The labels of the samples, and how much each has. */
-void view_tags(const struct view *v, const struct view_print *how);
+/* The labels of the samples, and how much each has. Can fail: the regexps of keys. */
+int view_tags(const struct view *v, const struct view_print *how, struct report_error *e);
 /* The tables of the profile as they are: for people, and for programs. */
 void profile_print_raw(const struct profile *p, FILE *out);
 void profile_write_json(const struct profile *p, FILE *out);
@@ -63,6 +64,8 @@ struct view_list_options {
     struct table_unit unit;
     const char *unit_name;
     int width; /* of the values */
+    struct source_search search;
+    bool is_intel; /* view_disasm: Intel's way of writing, not AT&T's */
 };
 /* -EINVAL: bad pattern; -ENOENT: no function matches. */
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
@@ -93,6 +96,8 @@ bool view_graph_knows(const char *format);
 
 /* profile.proto, gzipped. Gives 0, or -1 with errno. */
 int profile_write_proto(const struct profile *p, FILE *out);
+/* The table of view_top() as a profile.proto: one sample of one frame for each row, with the types cum and flat. */
+int profile_write_top(const struct view *v, FILE *out);
 /* A value as the nearest whole number that a file can hold. */
 static inline int64_t whole_value(double value) {
     if (!(fabs(value) < 9e18)) return value > 0 ? INT64_MAX : value < 0 ? INT64_MIN : 0;

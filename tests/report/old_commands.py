@@ -245,7 +245,7 @@ WRONG = [
     ([PPROF, "--nodecount=x", program, first], 1, 'Value "x" invalid for option nodecount (number expected)'),
     ([PPROF, "--inuse_space", "--alloc_space", program, first], 1, "Only specify one of --inuse_space"),
     ([PPROF, "--lines", "localhost:1/pprof/heap"], 1, "--lines cannot be used without a binary"),
-    ([PPROF, "-http=:8080", program, first], 1, "Option http of the Go tool is not made here"),
+    ([PPROF, "-http=:8080", program, first], 2, "-http: no pages are served here"),
     ([PPROF, "--text", program, file("empty.heap", "")], 1, "'empty.heap': is empty"),
     ([PPROF, "--text", "--focus=" + "(a|" * 3000, program, first], 1, "--focus: bad regexp '(a|(a|"),
     ([PPROF, "--text", "--focus=" + "(a|b)*" * 20000 + "(", program, first], 1, "--focus: bad regexp"),
