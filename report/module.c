@@ -533,13 +533,15 @@ static bool has_full_table(Elf *elf) {
     return false;
 }
 
-bool module_has_names(struct module *m) {
+enum module_names module_names(struct module *m) {
     Dwarf_Addr bias;
     if (!m->has_units) know_units(m);
-    if (m->n_units > 0) return true;
     Dwarf *dwarf = dwfl_module_getdwarf(m->dw, &bias);
-    return has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
-           (dwarf && has_full_table(dwarf_getelf(dwarf)));
+    if (m->n_units > 0 || has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
+        (dwarf && has_full_table(dwarf_getelf(dwarf))))
+        return MODULE_ALL;
+    if (!m->has_symbols) know_symbols(m);
+    return m->symbols.n > 0 ? MODULE_EXPORTED : MODULE_NOTHING;
 }
 
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,

@@ -35,8 +35,13 @@ bool module_address(const struct module *m, uint64_t offset, uint64_t *address);
 void module_place(struct module *m, uint64_t offset, uint64_t n_bytes);
 /* The other way, for a whole segment of code: false when there is none of that address and size. */
 bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset);
-/* Does it, or its separate debug file, have more names than those it exports? */
-bool module_has_names(struct module *m);
+/* What it, or its separate debug file, can say about functions. */
+enum module_names {
+    MODULE_NOTHING,  /* no symbol at all */
+    MODULE_EXPORTED, /* those that other files may use */
+    MODULE_ALL,      /* a full symbol table, or DWARF */
+};
+enum module_names module_names(struct module *m);
 bool module_is_fixed(const struct module *m); /* linked for one address: not PIE, not a library */
 /* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);
