@@ -126,6 +126,16 @@ struct view_print print_from(const struct settings *s, FILE *out);
 FILE *output_open(const struct settings *s);
 /* Flushes; EXIT_COULD_NOT after a message when something could not be written. */
 int output_close(const struct settings *s, FILE *out);
+/* The same for a command whose exit status is so far `status`; gives the new one. A file that does not hold all is
+ * removed. */
+int output_finish(const struct settings *s, FILE *out, int status);
+
+/* From files to a file: reads, makes the view, opens the output only then, has it written, closes it. A writer gives an
+ * exit status, after a message when it is not EXIT_FINE; so do these. */
+typedef int view_writer(const struct settings *s, struct view *v, FILE *out, const void *context);
+typedef int profile_writer(const struct settings *s, struct profile *p, FILE *out);
+int write_of_view(struct settings *s, view_writer *write, const void *context);
+int write_of_profile(struct settings *s, profile_writer *write);
 
 /* The call graph as "dot", or as what `dot -T` calls svg, pdf, ps, ps2, png, gif. Gives an exit status,
  * after a message when it is not EXIT_FINE. */

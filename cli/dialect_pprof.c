@@ -298,8 +298,7 @@ static int show_report(const struct asked *a, struct settings *s, struct profile
     char path[4096];
     if (!a->no_browser && !isatty(1) && !a->is_prompt && !viewer_is_there(a->viewer)) {
         say_warning("there is no viewer for it here; it goes to standard output");
-        int status = put_report(a, s, p, stdout);
-        return output_close(s, stdout) != EXIT_FINE ? 1 : status;
+        return output_finish(s, stdout, put_report(a, s, p, stdout)) == EXIT_FINE ? 0 : 1;
     }
     FILE *out = viewer_file(a, path, sizeof path);
     if (out == NULL) return 1;
@@ -317,8 +316,7 @@ int pprof_report(const struct asked *a, struct settings *s, struct profile *p) {
     if (a->viewer != VIEWER_NONE) return show_report(a, s, p);
     FILE *out = output_open(s);
     if (out == NULL) return 1;
-    int status = put_report(a, s, p, out);
-    return output_close(s, out) != EXIT_FINE ? 1 : status;
+    return output_finish(s, out, put_report(a, s, p, out)) == EXIT_FINE ? 0 : 1;
 }
 
 /* A heap checker's way to have its addresses named: maps and addresses on stdin, a name per address on

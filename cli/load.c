@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/terminal.h"
 #include "report/label_frames.h"
@@ -274,4 +276,38 @@ int output_close(const struct settings *s, FILE *out) {
     say_error("cannot write '%s': %s", s->output && out != stdout ? s->output : "standard output",
               strerror(why));
     return EXIT_COULD_NOT;
+}
+
+/* A device or a pipe is not ours to remove. */
+static void discard(const char *path) {
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) (void)unlink(path);
+}
+
+int output_finish(const struct settings *s, FILE *out, int status) {
+    int closed = output_close(s, out);
+    if (status == EXIT_FINE) status = closed;
+    if (status != EXIT_FINE && out != stdout) discard(s->output);
+    return status;
+}
+
+int write_of_view(struct settings *s, view_writer *write, const void *context) {
+    struct profile *p;
+    int status;
+    struct view *v = load_view(s, &p, &status);
+    if (v == NULL) return status;
+    FILE *out = output_open(s);
+    status = out ? output_finish(s, out, write(s, v, out, context)) : EXIT_COULD_NOT;
+    view_free(v);
+    profile_free(p);
+    return status;
+}
+
+int write_of_profile(struct settings *s, profile_writer *write) {
+    struct profile *p = load_profiles(s);
+    if (p == NULL) return EXIT_COULD_NOT;
+    FILE *out = output_open(s);
+    int status = out ? output_finish(s, out, write(s, p, out)) : EXIT_COULD_NOT;
+    profile_free(p);
+    return status;
 }
