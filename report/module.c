@@ -77,6 +77,7 @@ struct module {
     uint32_t n_segments;
 
     bool has_units, has_symbols;
+    const char *missing; /* a .dwo file that is not here; NULL: none is missing */
     struct unit *units;
     uint32_t n_units, cap_units;
     struct ranges unit_ranges;
@@ -261,6 +262,15 @@ static void add_die_ranges(struct ranges *r, Dwarf_Die *die, uint32_t what) {
     while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) range_add(r, low, high, what);
 }
 
+/* The .dwo file that has the rest of a unit. */
+static const char *split_name(Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    const char *name = NULL;
+    if (dwarf_attr(die, DW_AT_dwo_name, &a) || dwarf_attr(die, DW_AT_GNU_dwo_name, &a))
+        name = dwarf_formstring(&a);
+    return name ? name : "?";
+}
+
 static void know_units(struct module *m) {
     m->has_units = true;
     Dwarf_Die *die = NULL;
@@ -270,8 +280,11 @@ static void know_units(struct module *m) {
         uint32_t what = m->n_units;
         Dwarf_Die split = {0};
         uint8_t kind = 0;
-        bool is_split = dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
-                        kind == DW_UT_skeleton && split.addr != NULL;
+        bool is_skeleton =
+            dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
+            kind == DW_UT_skeleton;
+        bool is_split = is_skeleton && split.addr != NULL;
+        if (is_skeleton && !is_split && m->missing == NULL) m->missing = split_name(die);
         *REPORT_PUSH(m->units, m->n_units, m->cap_units) =
             (struct unit){.die = is_split ? split : *die, .line = *die};
         add_die_ranges(&m->unit_ranges, die, what);
@@ -390,6 +403,7 @@ static const char *declared_in(Dwarf_Die *die) {
 
 /* Where in the source a frame is; 0 for what is not known. */
 struct spot {
+    const char *file;
     uint32_t line, column;
 };
 
@@ -427,9 +441,10 @@ static uint32_t find_inlined(Dwarf_Die *function, uint64_t address, Dwarf_Die *i
 static struct spot spot_at(Dwarf_Die *unit, uint64_t address) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0, column = 0;
+    const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     if (line == NULL || dwarf_lineno(line, &number) != 0) return (struct spot){0};
     if (dwarf_linecol(line, &column) != 0 || column < 0) column = 0;
-    return (struct spot){number > 0 ? (uint32_t)number : 0, (uint32_t)column};
+    return (struct spot){file, number > 0 ? (uint32_t)number : 0, (uint32_t)column};
 }
 
 /* The function around an address of the DWARF, and its unit; NULL when there is none. */
@@ -460,8 +475,8 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
         set_frame(u, &frames[n++], &inlined[i - 1], spot);
-        spot = (struct spot){die_number(&inlined[i - 1], DW_AT_call_line),
-                             die_number(&inlined[i - 1], DW_AT_call_column)};
+        spot = (struct spot){.line = die_number(&inlined[i - 1], DW_AT_call_line),
+                             .column = die_number(&inlined[i - 1], DW_AT_call_column)};
     }
     set_frame(u, &frames[n++], function, spot);
     return n;
@@ -544,6 +559,18 @@ enum module_names module_names(struct module *m) {
     return m->symbols.n > 0 ? MODULE_EXPORTED : MODULE_NOTHING;
 }
 
+/* The source of an address whose function only the symbol table knows: assembler, or a unit whose .dwo file is missing. */
+static struct spot spot_of(struct module *m, uint64_t linked) {
+    uint64_t address = dwarf_address(m, linked);
+    const struct range *r = range_find(&m->unit_ranges, address);
+    return r ? spot_at(&m->units[r->what].line, address) : (struct spot){0};
+}
+
+const char *module_missing(struct module *m) {
+    if (!m->has_units) know_units(m);
+    return m->missing;
+}
+
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,
                      uint32_t max) {
     uint32_t n = find_in_dwarf(m, address, frames, max);
@@ -556,7 +583,11 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
         return n;
     }
     if (symbol == NULL) return 0;
-    frames[0] = (struct module_frame){.name = symbol, .file = ""};
+    struct spot spot = spot_of(m, address);
+    frames[0] = (struct module_frame){.name = symbol,
+                                      .file = spot.file ? spot.file : "",
+                                      .line = spot.line,
+                                      .column = spot.column};
     return 1;
 }
 

@@ -42,6 +42,8 @@ enum module_names {
     MODULE_ALL,      /* a full symbol table, or DWARF */
 };
 enum module_names module_names(struct module *m);
+/* Split DWARF: a .dwo file that it names and that is not here, so that inlined calls are not known; NULL: none. */
+const char *module_missing(struct module *m);
 bool module_is_fixed(const struct module *m); /* linked for one address: not PIE, not a library */
 /* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);

@@ -324,6 +324,15 @@ static void note_lack(struct profile *p, struct module *m, uint32_t file) {
                  *id ? "; there is no debug file here of build-id " : "", id);
 }
 
+static void note_split(struct profile *p, struct module *m, uint32_t file) {
+    char path[MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
+    profile_note(p,
+                 "'%s' has its debug data in '%s', which is not here (packages, .dwp, are not "
+                 "read): no inlined calls, names from its symbols",
+                 path, module_missing(m));
+}
+
 static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_turn) {
     struct profile *p = r->p;
     struct profile_mapping map = p->mappings[mapping]; /* a copy: notes add strings, not mappings */
@@ -341,6 +350,7 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     /* what is written of it can then be told from other builds */
     if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
     if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m, map.file);
+    if (module_missing(m)) note_split(p, m, map.file);
     module_close(m);
 }
 

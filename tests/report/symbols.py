@@ -63,6 +63,19 @@ for way, flags in WAYS.items():
     _, text, _ = run(VITRINE, "top", "--json", "--all-frames", "--no-inlines", profile)
     check(f"{way}: without inlines", {int(r["flat"]): r["name"] for r in json.loads(text)["rows"]}.get(3), "app::host")
 
+# split DWARF whose .dwo files are gone, as when they were packed into a .dwp
+for version in ("4", "5"):
+    program, profile = build("packed" + version, "-gsplit-dwarf", "-gdwarf-" + version)
+    check("split: nothing is missing", "debug data" in names(profile)[1], False)
+    packed = [n for n in os.listdir(os.path.dirname(program)) if n.endswith(".dwo")]
+    check("split: a .dwo file", len(packed), 1)
+    os.unlink(os.path.join(os.path.dirname(program), packed[0]))
+    seen, errors = names(profile)
+    check_names(f"dwarf {version} without its .dwo", seen, {**EXPECTED, 3: "app::host"})
+    check_has(f"dwarf {version} without its .dwo: said", errors, f"'{program}' has its debug data in '{program}.dwo', which is not here")
+    check(f"dwarf {version} without its .dwo: said once", errors.count("debug data"), 1)
+    check_has(f"dwarf {version} without its .dwo: lines all the same", out(VITRINE, "top", "--by=lines", "--all-frames", profile), f"where.cc:{LINE_OF_3}")
+
 # a library that was given an address of its own, as prelink does
 program, profile = build("prelinked", library_flags=["-Wl,-Ttext-segment=0x3000000"])
 check_names("prelinked", names(profile)[0])
