@@ -8,8 +8,9 @@ static const char *title_of(const struct settings *s, char *out, size_t n_bytes)
     const char *slash = strrchr(s->files[0], '/');
     const char *name = slash ? slash + 1 : s->files[0];
     if (s->title) return s->title;
-    if (s->base)
-        (void)snprintf(out, n_bytes, "%s less %s", name, s->base);
+    if (s->bases[0])
+        (void)snprintf(out, n_bytes, "%s less %s%s", name, s->bases[0],
+                       s->bases[1] ? " and more" : "");
     else if (s->n_files > 1)
         (void)snprintf(out, n_bytes, "%s and %u more", name, s->n_files - 1);
     else

@@ -81,7 +81,8 @@ static struct view_list_options list_options(const struct view *v, const struct 
 static int print_list(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
     struct view_list_options o = list_options(v, how);
-    (void)s;
+    struct symbols_options symbols = symbols_from(s);
+    o.symbols = &symbols;
     return view_list((struct view *)v, &o, e);
 }
 static int print_disasm(const struct settings *s, const struct view *v,

@@ -15,20 +15,20 @@
 
 enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
-#define MAX_MOVES 16
+#define MAX_LIST 16 /* of an option that may be repeated */
 
 /* Everything the options can say; a command has those of the groups in its row. */
 struct settings {
     /* which data */
-    const char *program, *base, *type, *thread;
-    const char *moves[MAX_MOVES + 1];
+    const char *program, *type, *thread;
+    const char *bases[MAX_LIST + 1], *moves[MAX_LIST + 1]; /* ended by NULL */
     bool no_symbols;
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
     /* of the old names, which have them from Go's pprof: view.h, label_frames.h, source.h */
     const char *prune_from, *tag_show, *tag_hide, *tag_root, *tag_leaf;
-    bool shows_columns, by_path, is_intel;
+    bool shows_address, shows_columns, mangled_names, by_path, is_intel;
     struct source_search search;
     /* how it is shown */
     const char *by;
@@ -108,7 +108,7 @@ __attribute__((format(printf, 1, 2))) void say_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void say_warning(const char *format, ...);
 extern const char *said_by; /* "vitrine", or the old name we were called by */
 
-/* Reads, merges and symbolizes what s->files names, less s->base; programs among the files are taken
+/* Reads, merges and symbolizes what s->files names, less s->bases; programs among the files are taken
  * out. NULL after a message: the caller gives EXIT_COULD_NOT. */
 struct profile *load_profiles(struct settings *s);
 bool load_is_remote(const char *name); /* a URL, and no file of that name */

@@ -75,7 +75,7 @@ static bool choose_output(struct asked *a, int *status) {
 }
 
 static bool check_conflicts(const struct asked *a, int *status) {
-    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions > 1)
+    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions + !!a->filefunctions > 1)
         *status = pprof_usage_error(a, "Only specify one output granularity option");
     else if (!!a->inuse_space + !!a->inuse_objects + !!a->alloc_space + !!a->alloc_objects > 1)
         *status = pprof_usage_error(a, "Only specify one of --inuse_space, --inuse_objects, "
@@ -92,7 +92,12 @@ static bool check_conflicts(const struct asked *a, int *status) {
 
 /* The type whose values the old tool would show, once the profile's kind is known. */
 static const char *type_for(const struct asked *a, const struct profile *p) {
-    if (a->sample_index) return a->sample_index;
+    if (a->sample_index) {
+        char *end;
+        unsigned long i = strtoul(a->sample_index, &end, 10);
+        bool is_number = end != a->sample_index && *end == '\0' && i < p->n_types;
+        return is_number ? profile_text(p, p->types[i].name) : a->sample_index;
+    }
     switch (p->kind) {
     case PROFILE_HEAP:
     case PROFILE_GROWTH:
@@ -125,13 +130,14 @@ static int put_graph(const struct asked *a, const struct settings *s, const stru
     const char *program = s->program                                ? s->program
                           : s->remote_program && *s->remote_program ? s->remote_program
                                                                     : s->files[0];
-    bool is_all = a->trim && strcmp(a->trim, "false") == 0;
     struct view_dot_options o = {.title = program,
                                  .unit = {u.divisor, u.decimals, u.name},
-                                 .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount : 80,
+                                 .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount
+                                              : a->trim        ? 80
+                                                               : UINT32_MAX,
                                  .max_degree = a->maxdegree > 0 ? (uint32_t)a->maxdegree : 8,
-                                 .node_fraction = is_all ? 0 : a->nodefraction,
-                                 .edge_fraction = is_all ? 0 : a->edgefraction,
+                                 .node_fraction = a->trim ? a->nodefraction : 0,
+                                 .edge_fraction = a->trim ? a->edgefraction : 0,
                                  .for_paper = strcmp(a->picture, "pdf") == 0,
                                  .for_screen = strcmp(a->picture, "svg") == 0,
                                  .marks_leaks = a->heapcheck};
@@ -168,14 +174,16 @@ static int put_source(const struct asked *a, const struct settings *s, struct vi
                       struct report_error *e) {
     struct old_unit u = pprof_unit(a, v);
     bool is_disasm = a->mode == OUT_DISASM;
+    struct symbols_options symbols = symbols_from(s);
     struct view_list_options list = {.out = out,
                                      .pattern = is_disasm ? a->disasm : a->list,
                                      .unit = {u.divisor, u.decimals, ""},
                                      .unit_name = u.name,
                                      .width = 6,
                                      .search = s->search,
-                                     .is_intel = s->is_intel};
-    struct symbols_options symbols = symbols_from(s);
+                                     .is_intel = s->is_intel,
+                                     .is_old = true,
+                                     .symbols = &symbols};
     if (is_disasm) return view_disasm(v, &list, &symbols, e);
     return view_list(v, &list, e);
 }
@@ -485,16 +493,15 @@ static const char *symbol_query(const struct asked *a, char *out, size_t n_bytes
 }
 
 static struct settings settings_from(const struct asked *a) {
-    const char *by = a->lines                            ? "lines"
-                     : a->addresses || a->show_addresses ? "addresses"
-                     : a->files                          ? "files"
-                                                         : "functions";
-    return (struct settings){
+    const char *by = a->lines           ? "lines"
+                     : a->addresses     ? "addresses"
+                     : a->files         ? "files"
+                     : a->filefunctions ? "filefunctions"
+                                        : "functions";
+    struct settings s = {
         .files = a->rest,
         .n_files = a->n_rest,
-        .base = a->base,
         .thread = a->thread,
-        .no_symbols = a->symbolize && strcmp(a->symbolize, "none") == 0,
         .focus = a->focus,
         .ignore = a->ignore,
         .show = a->show,
@@ -517,7 +524,7 @@ static struct settings settings_from(const struct asked *a) {
         .all_frames = a->all_frames,
         .drop_negative = a->drop_negative,
         .by = a->granularity ? a->granularity : by,
-        .cum = a->cum || (a->sort && strcmp(a->sort, "cum") == 0),
+        .cum = (a->cum && !a->flat) || (a->sort && strcmp(a->sort, "cum") == 0),
         .full_names = a->no_strip_temp || a->mode == OUT_COLLAPSED,
         .no_inlines = a->noinlines,
         .output = a->output,
@@ -526,13 +533,49 @@ static struct settings settings_from(const struct asked *a) {
         .add_lib = a->add_lib,
         .normalizes = a->normalize,
         .keeps_handler = a->keeps_handler,
+        .shows_address = a->show_addresses,
     };
+    memcpy(s.bases, a->bases, sizeof s.bases);
+    return s;
+}
+
+/* Words with colons between, as Go's pprof takes them; false after a message. */
+static bool read_symbolize(const struct asked *a, struct settings *s, int *status) {
+    static const struct {
+        const char *word;
+        size_t field; /* of the settings, that becomes true; 0: it is so anyway */
+    } rows[] = {{"none", offsetof(struct settings, no_symbols)},
+                {"local", 0},
+                {"fastlocal", 0},
+                {"remote", 0},
+                {"force", 0},
+                {"demangle=default", 0},
+                {"demangle=templates", offsetof(struct settings, full_names)},
+                {"demangle=full", offsetof(struct settings, full_names)},
+                {"demangle=none", offsetof(struct settings, mangled_names)}};
+    for (const char *at = a->symbolize ? a->symbolize : ""; *at; at += strspn(at, ":")) {
+        size_t n = strcspn(at, ":"), i = 0;
+        while (i < sizeof rows / sizeof *rows &&
+               (strlen(rows[i].word) != n || strncmp(rows[i].word, at, n) != 0))
+            i++;
+        if (i == sizeof rows / sizeof *rows) {
+            *status = pprof_usage_error(a,
+                                        "Option symbolize is none, local, fastlocal, remote, force "
+                                        "or demangle=full, templates, default, none; not '%.*s'",
+                                        (int)n, at);
+            return false;
+        }
+        if (rows[i].field) *(bool *)((char *)s + rows[i].field) = true;
+        at += n;
+    }
+    return true;
 }
 
 int dialect_pprof(const char *name, int argc, char **argv) {
     struct asked a = {.name = name,
                       .is_jeprof = strcmp(name, "jeprof") == 0,
                       .nodefraction = .005,
+                      .trim = true,
                       .edgefraction = .001};
     char **made = NULL, query[2000], *folder = NULL;
     uint32_t n_made = 0;
@@ -551,7 +594,7 @@ int dialect_pprof(const char *name, int argc, char **argv) {
         struct settings s = settings_from(&a);
         s.symbol_query = symbol_query(&a, query, sizeof query);
         s.save_folder = folder = save_folder(&a);
-        status = run(&a, &s);
+        if (read_symbolize(&a, &s, &status)) status = run(&a, &s);
         free(s.saved);
         free(s.remote_program);
     }

@@ -103,14 +103,17 @@ static bool read_into(struct settings *s, struct profile **p, const char *path) 
     return is_good;
 }
 
-/* The base has its names looked up by itself: it may be of another build at the same path. */
+/* The bases, added up, have their names looked up by themselves: they may be of another build at the same path. */
 static bool subtract(struct settings *s, struct profile *p) {
     struct symbols_options so = symbols_from(s);
     struct profile *base = NULL;
-    if (!read_into(s, &base, s->base)) return false;
-    if (!s->no_symbols) symbols_resolve(base, &so);
-    if (s->normalizes) scale_to(p, base);
-    bool is_good = merge(p, base, s->base, -1);
+    bool is_good = true;
+    for (const char *const *b = s->bases; is_good && *b; b++) is_good = read_into(s, &base, *b);
+    if (is_good && base) {
+        if (!s->no_symbols) symbols_resolve(base, &so);
+        if (s->normalizes) scale_to(p, base);
+        is_good = merge(p, base, s->bases[0], -1);
+    }
     profile_free(base);
     return is_good;
 }
@@ -160,7 +163,7 @@ struct profile *load_profiles(struct settings *s) {
     struct symbols_options so = symbols_from(s);
     set_build_id(p, s->build_id);
     if (!s->no_symbols) symbols_resolve(p, &so);
-    if (s->base && !subtract(s, p)) {
+    if (s->bases[0] && !subtract(s, p)) {
         profile_free(p);
         return NULL;
     }
@@ -188,6 +191,7 @@ static bool type_from(const struct settings *s, const struct profile *p, uint32_
 
 static bool by_from(const char *word, enum view_by *by) {
     static const char *const words[] = {[VIEW_FUNCTIONS] = "functions",
+                                        [VIEW_FILE_FUNCTIONS] = "filefunctions",
                                         [VIEW_LINES] = "lines",
                                         [VIEW_FILES] = "files",
                                         [VIEW_ADDRESSES] = "addresses"};
@@ -198,13 +202,15 @@ static bool by_from(const char *word, enum view_by *by) {
             *by = (enum view_by)i;
             return true;
         }
-    say_error("'--by' is functions, lines, files or addresses, not '%s'", word);
+    say_error("'--by' is functions, filefunctions, lines, files or addresses, not '%s'", word);
     return false;
 }
 
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
                        int *status) {
     *o = (struct view_options){.full_names = s->full_names,
+                               .mangled_names = s->mangled_names,
+                               .shows_address = s->shows_address,
                                .no_inlines = s->no_inlines,
                                .all_frames = s->all_frames,
                                .drops_negative = s->drop_negative,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum row_kind { SWITCH, TEXT, INTEGER, REAL, NOTHING, NOTHING_ON, PAGES };
+enum row_kind { SWITCH, TEXT, LIST, INTEGER, REAL, NOTHING, NOTHING_ON, PAGES };
 enum whose { BOTH, PPROF, JEPROF, GO };
 
 static const struct row {
@@ -139,11 +139,24 @@ static bool set_number(const struct asked *a, const struct row *r, const char *v
     return false;
 }
 
+static bool add(const struct asked *a, const struct row *r, const char *value, const char **list,
+                int *status) {
+    unsigned n = 0;
+    while (n < MAX_LIST && list[n]) n++;
+    if (n < MAX_LIST) {
+        list[n] = value;
+        return true;
+    }
+    *status = pprof_usage_error(a, "Option %s may be given %d times", r->name, MAX_LIST);
+    return false;
+}
+
 static bool set(struct asked *a, const struct row *r, const char *value, bool is_on, int *status) {
     void *field = (char *)a + r->offset;
     switch (r->kind) {
     case SWITCH: *(int *)field = is_on; return true;
     case TEXT: *(const char **)field = value; return true;
+    case LIST: return add(a, r, value, field, status);
     case INTEGER:
     case REAL: return set_number(a, r, value, field, status);
     case NOTHING:

@@ -593,6 +593,29 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
 
 /* ---- code */
 
+uint32_t module_last_line(struct module *m, uint64_t linked, const char *file) {
+    uint64_t address = dwarf_address(m, linked);
+    struct unit *u;
+    const struct range *r = function_at(m, address, &u);
+    Dwarf_Lines *lines;
+    size_t n;
+    uint32_t last = 0;
+    if (r == NULL || dwarf_getsrclines(&u->line, &lines, &n) != 0) return 0;
+    for (size_t i = 0; i < n; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(lines, i);
+        Dwarf_Addr at;
+        int number;
+        bool is_end = false;
+        if (dwarf_lineaddr(line, &at) != 0 || at < r->low || at >= r->high) continue;
+        if (dwarf_lineendsequence(line, &is_end) != 0 || is_end ||
+            dwarf_lineno(line, &number) != 0 || number <= (int)last)
+            continue;
+        const char *source = dwarf_linesrc(line, NULL, NULL);
+        if (source && strcmp(source, file) == 0) last = (uint32_t)number;
+    }
+    return last;
+}
+
 unsigned module_machine(const struct module *m) { return m->machine; }
 
 bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high) {

@@ -50,6 +50,9 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
 
 /* ---- the code itself, addresses as linked */
 
+/* The last line of `file` that the function around an address has code for; 0: not known. */
+uint32_t module_last_line(struct module *m, uint64_t address, const char *file);
+
 /* The function or symbol around an address: [*low, *high). False: nothing known. */
 bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high);
 /* The bytes of [low, high); NULL when the file does not hold them all. Good until module_close(). */

@@ -81,6 +81,7 @@ void view_unknown_name(const struct profile *p, const struct profile_location *l
 
 static uint32_t function_name(struct making *m, uint32_t function) {
     const struct profile_function *f = &m->p->functions[function];
+    if (m->o->mangled_names && f->system_name) return f->system_name;
     if (m->o->full_names) return f->name;
     if (m->short_name[function] == PROFILE_NONE) {
         char name[MAX_NAME];
@@ -90,41 +91,51 @@ static uint32_t function_name(struct making *m, uint32_t function) {
     return m->short_name[function];
 }
 
-/* The text of a node at one line of a location; line NULL: nothing known. */
+/* The text of a node at one line of a location; line NULL: nothing known.
+ *   00401234 name (inline) file:line:column (00401234)     what of it, the options say */
 static uint32_t node_name(struct making *m, const struct profile_location *l,
                           const struct profile_line *line, bool is_inlined) {
-    char name[MAX_NAME + 64], unknown[MAX_NAME];
+    char name[MAX_NAME + 128], unknown[MAX_NAME], column[16] = "", address[24] = "";
     struct profile *p = m->p;
-    const char *mark = is_inlined && m->o->marks_inlined ? " (inline)" : "";
+    const struct view_options *o = m->o;
+    const char *mark = is_inlined && o->marks_inlined ? " (inline)" : "";
+    if (o->shows_address)
+        (void)snprintf(address, sizeof address, " (%016llx)", (unsigned long long)l->address);
     if (line == NULL) {
         view_unknown_name(p, l, unknown, sizeof unknown);
-        if (m->o->by != VIEW_ADDRESSES) return profile_string(p, unknown);
-        (void)snprintf(name, sizeof name, "%016llx %s", (unsigned long long)l->address, unknown);
+        if (o->by == VIEW_ADDRESSES)
+            (void)snprintf(name, sizeof name, "%016llx %s", (unsigned long long)l->address,
+                           unknown);
+        else
+            (void)snprintf(name, sizeof name, "%s%s", unknown, address);
         return profile_string(p, name);
     }
     uint32_t function = function_name(m, line->function);
     const char *text = profile_text(p, function);
     const char *file = profile_text(p, p->functions[line->function].file);
-    char column[16] = "";
-    if (m->o->shows_columns && line->column > 0)
+    if (o->shows_columns && line->column > 0)
         (void)snprintf(column, sizeof column, ":%u", line->column);
-    switch (m->o->by) {
+    switch (o->by) {
     case VIEW_FUNCTIONS:
-        if (*mark == '\0') return function;
-        (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+        if (*mark == '\0' && *address == '\0') return function;
+        (void)snprintf(name, sizeof name, "%.4000s%s%s", text, mark, address);
+        break;
+    case VIEW_FILE_FUNCTIONS:
+        (void)snprintf(name, sizeof name, "%.2000s%s%s%.2000s%s", text, mark, *file ? " " : "",
+                       file, address);
         break;
     case VIEW_FILES: return *file ? p->functions[line->function].file : function;
     case VIEW_LINES:
         if (*file)
-            (void)snprintf(name, sizeof name, "%.2000s %.2000s:%u%s%s", text, file, line->line,
-                           column, mark);
+            (void)snprintf(name, sizeof name, "%.2000s%s %.2000s:%u%s%s", text, mark, file,
+                           line->line, column, address);
         else
-            (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+            (void)snprintf(name, sizeof name, "%.4000s%s%s", text, mark, address);
         break;
     case VIEW_ADDRESSES:
-        (void)snprintf(name, sizeof name, "%016llx %.2000s %.1900s:%u%s%s",
-                       (unsigned long long)l->address, text, *file ? file : "??", line->line,
-                       column, mark);
+        (void)snprintf(name, sizeof name, "%016llx %.2000s%s %.1900s:%u%s",
+                       (unsigned long long)l->address, text, mark, *file ? file : "??", line->line,
+                       column);
         break;
     }
     return profile_string(p, name);

@@ -56,7 +56,8 @@ void profile_write_csv(const struct profile *p, FILE *out);
 void view_flame(const struct view *v, FILE *out, const char *title);
 void view_flame_page(const struct view *v, FILE *out, const char *title);
 
-/* The source of the functions that match, with what each line costs. The view must be by lines. */
+/* The source of the functions that match, with what each line costs. The view must be by lines. A function ends at its
+ * last line that has code, where its binary is here, else at the last that has values. */
 struct view_list_options {
     FILE *out;
     enum table_form form;
@@ -66,7 +67,17 @@ struct view_list_options {
     int width; /* of the values */
     struct source_search search;
     bool is_intel; /* view_disasm: Intel's way of writing, not AT&T's */
+    bool is_old;   /* headings, and view_disasm's source lines, as the perl pprof has them */
+    const struct symbols_options
+        *symbols; /* view_list: where a function ends is looked up there; or NULL */
 };
+/* A value of a heading: the perl pprof writes 0.0, where we write 0. */
+static inline const char *list_total(const struct view_list_options *o, double value, char *out,
+                                     size_t n_bytes) {
+    if (value != 0 || !o->is_old) return table_number(o->unit, value, out, n_bytes);
+    (void)snprintf(out, n_bytes, "%.*f", o->unit.decimals, 0.0);
+    return out;
+}
 /* -EINVAL: bad pattern; -ENOENT: no function matches. */
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
 

@@ -200,6 +200,37 @@ if m:
     check_has("-buildid of another program: said", errors, "its code has another build-id")
     check("-buildid of another program: no names", "app::deep" in text, False)
 
+# ---- names: how they are written, and what makes two functions two
+check_has("-symbolize=demangle=full", out(PPROF, "--text", "-symbolize=local:demangle=full", program, heap), "app::Box<double>::fill(int)\n")
+check_has("-symbolize=demangle=none", out(PPROF, "--text", "-symbolize=fastlocal:demangle=none", program, heap), "_ZN3app3BoxIdE4fillEi\n")
+check("-symbolize=none", "app::" in out(PPROF, "--text", "-symbolize=none", program, heap), False)
+status, text, errors = run(PPROF, "--text", "-symbolize=local:never", program, heap)
+check("-symbolize: an unknown word", (status, text, errors.splitlines()[0][-13:]), (1, "", "; not 'never'"))
+twice = Profile([("objects", "count")], [(["same", "main"], {"objects": 1}, {}), (["same ", "main"], {"objects": 2}, {})]).write(path)
+check_has("-granularity=filefunctions", out(PPROF, "--text", "-granularity=filefunctions", twice), " same /src/same.c\n")
+if GO:
+    theirs = go("-text", "-filefunctions", "-nodefraction=0", with_labels)
+    check("-granularity=filefunctions: as Go's pprof", set(re.findall(r"(app::\w+).* (/\S+)", out(
+        PPROF, "--text", "-granularity=filefunctions", with_labels))), set(re.findall(r"(app::\w+).* (/\S+)", theirs)))
+
+check("-filefunctions", out(PPROF, "--text", "-filefunctions", with_labels), out(PPROF, "--text", "-granularity=filefunctions", with_labels))
+check("-sample_index by number", out(PPROF, "--text", "-sample_index=0", labelled), out(PPROF, "--text", "-sample_index=objects", labelled))
+check_has("-sample_index: no such number", run(PPROF, "--text", "-sample_index=7", labelled)[2], "no type '7' in this profile; it has objects, space")
+check("-cum and -flat", out(PPROF, "--text", "-cum", "-flat", labelled), out(PPROF, "--text", labelled))
+many = os.path.join(folder, "many.folded")
+with open(many, "w") as f:
+    f.write("".join(f"main;f{i} {10000 if i == 0 else 1}\n" for i in range(100)))
+check("-trim", [out(PPROF, "-dot", *options, many).count("shape=box,fontsize") - 1 for options in ([], ["-trim"], ["-trim=false"], ["-notrim"])], [2, 2, 101, 101])
+
+# ---- several bases are added up
+bases = [os.path.join(folder, f"base{i}.folded") for i in range(3)]
+for file, text in zip(bases, ("main;a 10\nmain;b 7\n", "main;a 3\n", "main;a 1\nmain;b 2\n")):
+    with open(file, "w") as f:
+        f.write(text)
+check("two bases", out(PPROF, "--collapsed", "-base=" + bases[1], "--base", bases[2], bases[0]), "main;a 6\nmain;b 5\n")
+check("two bases by vitrine", out(VITRINE, "collapsed", "--base=" + bases[1], "--base=" + bases[2], bases[0]), "main;a 6\nmain;b 5\n")
+check_has("a base that is missing", run(PPROF, "--collapsed", "-base=" + bases[1], "-base=/nowhere", bases[0])[2], "'/nowhere': cannot open")
+
 # ---- https, both sides with certificates
 if shutil.which("openssl"):
     def made(name, *argv):
