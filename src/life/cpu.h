@@ -2,12 +2,10 @@
 #ifndef VT_LIFE_CPU_H
 #define VT_LIFE_CPU_H
 
-#include "base/base.h"
+#include "life/profile_file.h"
 #include "vitrine.h"
 
 VT_HIDDEN_BEGIN
-
-#define VT_CPU_PATH_BYTES 1024
 
 struct vt_cpu_wish {
     const char *path;
@@ -25,7 +23,7 @@ int vt__life_cpu_dump(const char *path);
 struct vt_cpu_state_now {
     bool is_on;
     uint64_t since_ns, n_periods;
-    char path[VT_CPU_PATH_BYTES]; /* as it was given */
+    char path[VT_PROFILE_PATH_BYTES]; /* as it was given */
 };
 void vt__life_cpu_state(struct vt_cpu_state_now *out);
 
