@@ -1,7 +1,7 @@
 /* cpu.c - CPU profiles: when they begin and end, and what their files are called.
  *
  *   by option (cpu_profile, or gperftools' CPUPROFILE) from before main to the end; by a signal (cpu_switch), on and off in turns;
- *   by call (vt_cpu_start, ProfilerStart)
+ *   by call (vt_cpu_start, ProfilerStart) or by another process (control.c)
  *
  * A file is written when the profile begins, so that a name that cannot be written is known then, and again when it ends. A
  * child leaves none if it has no sample. profile_file.h has the names.
@@ -207,7 +207,7 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish) {
     uint64_t mask;
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     watch();
-    vt__stack_modules_changed(); /* where libc does not tell, we look */
+    if (!wish->is_unprepared) vt__stack_modules_changed(); /* where libc does not tell, we look */
     enter(&mask);
     int err = cpu.is_on ? -EBUSY : vt__profile_file_set(&cpu.file, wish->path);
     if (err == 0) {
@@ -233,6 +233,13 @@ int vt__life_cpu_dump(const char *path) {
     int err = cpu.is_on ? write_profile(path) : -ENOENT;
     leave(mask);
     return err;
+}
+
+void vt__life_cpu_file(char name[VT_PROFILE_NAME_BYTES]) {
+    uint64_t mask;
+    enter(&mask);
+    (void)vt__profile_file_name(&cpu.file, name);
+    leave(mask);
 }
 
 void vt__life_cpu_state(struct vt_cpu_state_now *out) {

@@ -10,6 +10,8 @@ VT_HIDDEN_BEGIN
 struct vt_cpu_wish {
     const char *path;
     bool is_gperftools; /* its format, unless the option cpu_format is set, and its closing line */
+    bool
+        is_unprepared; /* inside malloc or a handler: libc's locks may be held, so libc is not asked */
     int (*filter)(void *);
     void *filter_arg;
 };
@@ -19,6 +21,7 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish);
 int vt__life_cpu_stop(void); /* writes the file; -ENOENT when none is being made */
 /* Writes what there is so far to `path`, NULL: to its own file, and goes on. */
 int vt__life_cpu_dump(const char *path);
+void vt__life_cpu_file(char name[VT_PROFILE_NAME_BYTES]); /* the profile's own, or the last one's */
 
 struct vt_cpu_state_now {
     bool is_on;
