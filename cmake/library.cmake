@@ -56,6 +56,7 @@ endfunction()
 
 function(vt_shared target output)
     add_library(${target} SHARED ${VT_OVERRIDE_SOURCES} ${VT_SHARED_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S
+        src/dialect/dlclose.c
         src/dialect/mmap.c src/dialect/pthread.c src/dialect/locks.c)
     vt_flags(${target} ${ARGN})
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs

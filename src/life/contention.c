@@ -17,6 +17,7 @@
 #include "heap/upcalls.h"
 #include "life/forks.h"
 #include "life/profile_file.h"
+#include "life/since.h"
 #include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/waits.h"
@@ -81,10 +82,10 @@ static void watch_forks(void) {
 
 /* ---- on and off, under the lock ---- */
 
-static int start_locked(void) {
+static int start_locked(uint64_t since_ns) {
     int err = vt__watch_locks(true);
     if (err != 0) return err;
-    vt__waits_start(vt_opt(contention_period) * NSEC_PER_USEC);
+    vt__waits_start(vt_opt(contention_period) * NSEC_PER_USEC, since_ns);
     err = write_profile(NULL);
     contention.is_on = err == 0;
     if (err == 0) return 0;
@@ -109,7 +110,7 @@ int vt__life_contention_start(const char *file) {
     vt__stack_modules_changed(); /* where libc does not tell, we look */
     uint64_t mask = enter();
     int err = contention.is_on ? -EBUSY : vt__profile_file_set(&contention.file, file);
-    if (err == 0) err = start_locked();
+    if (err == 0) err = start_locked(vt__os_wall_ns());
     leave(mask);
     return err;
 }
@@ -137,7 +138,7 @@ __attribute__((constructor)) static void begin_if_asked(void) {
     watch_forks();
     uint64_t mask = enter();
     int err = vt__profile_file_from_environment(&contention.file, vt_opt_text(contention_profile));
-    if (err == 0) err = start_locked();
+    if (err == 0) err = start_locked(vt__life_since_ns());
     leave(mask);
     if (err != 0)
         vt__warn("no contention profile", contention.file.path,

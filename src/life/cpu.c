@@ -20,6 +20,7 @@
 #include "conf/options.h"
 #include "dump/cpu_profile.h"
 #include "life/forks.h"
+#include "life/since.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "stack/stack.h"
@@ -94,7 +95,8 @@ static int start_clock(void) {
                                .frequency = (unsigned)vt_opt(cpu_frequency),
                                .signal = (int)vt_opt(cpu_signal),
                                .filter = cpu.wish.filter,
-                               .filter_arg = cpu.wish.filter_arg};
+                               .filter_arg = cpu.wish.filter_arg,
+                               .since_ns = cpu.wish.since_ns};
     int err = vt__cpu_start(&plan);
     if (err == 0 || plan.clock != VT_CPU_PERF) return err;
     vt__warn("the system refuses the clock", "perf",
@@ -279,6 +281,7 @@ static void watch_switch(bool is_gperftools) {
 void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
     uint64_t mask;
     struct vt_cpu_wish wish = {.path = vt_opt_text(cpu_profile), .is_gperftools = is_gperftools};
+    if (vt_opt(cpu_switch) == 0) wish.since_ns = vt__life_since_ns();
     if (wish.path == NULL || vt__os_is_secure()) return;
     watch();
     enter(&mask);

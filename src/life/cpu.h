@@ -10,6 +10,7 @@ VT_HIDDEN_BEGIN
 struct vt_cpu_wish {
     const char *path;
     bool is_gperftools; /* its format, unless the option cpu_format is set, and its closing line */
+    uint64_t since_ns;  /* wall clock of its start, as the file tells it; 0: now */
     bool
         is_unprepared; /* inside malloc or a handler: libc's locks may be held, so libc is not asked */
     int (*filter)(void *);

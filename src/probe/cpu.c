@@ -30,11 +30,11 @@ static int install(int signal) {
     return sigaction(signal, &now, NULL) == 0 ? 0 : -EINVAL;
 }
 
-static void forget(void) {
+static void forget(uint64_t from_ns) {
     vt__counts_forget(&counts);
     atomic_store_explicit(&vt__cpu.n_signals, 0, memory_order_relaxed);
     atomic_store_explicit(&vt__cpu.n_lost, 0, memory_order_relaxed);
-    atomic_store_explicit(&since_ns, vt__os_wall_ns(), memory_order_relaxed);
+    atomic_store_explicit(&since_ns, from_ns, memory_order_relaxed);
 }
 
 int vt__cpu_start(const struct vt_cpu_plan *plan) {
@@ -49,7 +49,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
                                                   : SIGPROF;
     int err = install(vt__cpu.signal);
     if (err != 0) return err;
-    forget();
+    forget(plan->since_ns != 0 ? plan->since_ns : vt__os_wall_ns());
     /* release: all of the above before the first sample; before the threads are looked for, so that those born meanwhile
      * make themselves known */
     atomic_store_explicit(&vt__cpu.is_on, true, memory_order_release);
@@ -85,6 +85,6 @@ void vt__cpu_totals(struct vt_cpu_totals *out) {
 void vt__cpu_fork_prepare(void) { vt__cpu_tasks_fork_prepare(); }
 
 void vt__cpu_fork_done(bool is_child) {
-    if (is_child) forget();
+    if (is_child) forget(vt__os_wall_ns());
     vt__cpu_tasks_fork_done(is_child);
 }

@@ -32,6 +32,7 @@ struct vt_cpu_plan {
     int signal;            /* 0: SIGPROF; SIGALRM for VT_CPU_REAL */
     int (*filter)(void *); /* NULL, or called in the handler: 0 drops the sample */
     void *filter_arg;
+    uint64_t since_ns; /* wall clock that the profile tells as its start; 0: now */
 };
 
 /* Counts from now on; counts of before are forgotten. 0 or -errno: -EBUSY if it is on. One caller at a time (life/cpu.c). */

@@ -87,22 +87,22 @@ void vt__wait_ended(uintptr_t function, uint64_t since_ns) {
 
 /* ---- on and off ---- */
 
-static void forget(void) {
+static void forget(uint64_t since_ns) {
     vt__counts_forget(&counts);
     atomic_store_explicit(&waits.n_lost, 0, memory_order_relaxed);
-    atomic_store_explicit(&waits.since_ns, vt__os_wall_ns(), memory_order_relaxed);
+    atomic_store_explicit(&waits.since_ns, since_ns, memory_order_relaxed);
 }
 
-void vt__waits_start(uint64_t period_ns) {
+void vt__waits_start(uint64_t period_ns, uint64_t since_ns) {
     waits.period_ns = period_ns;
-    forget();
+    forget(since_ns);
     atomic_store_explicit(&waits.is_on, true, memory_order_release);
 }
 
 void vt__waits_stop(void) { atomic_store_explicit(&waits.is_on, false, memory_order_relaxed); }
 
 void vt__waits_fork_child(void) {
-    forget();
+    forget(vt__os_wall_ns());
     atomic_store_explicit(&waits.busy, 0, memory_order_relaxed); /* who walked is not here */
 }
 

@@ -14,9 +14,10 @@
 VT_HIDDEN_BEGIN
 
 /* One caller at a time (life/contention.c). What was counted before is forgotten. */
-void vt__waits_start(uint64_t period_ns);
-void vt__waits_stop(void);       /* the counts stay until the next start */
-void vt__waits_fork_child(void); /* counts of its own from here on */
+void vt__waits_start(uint64_t period_ns,
+                     uint64_t since_ns); /* wall clock that the profile tells as its start */
+void vt__waits_stop(void);               /* the counts stay until the next start */
+void vt__waits_fork_child(void);         /* counts of its own from here on */
 
 /* The calling thread waited in `function`, which is an address in it, since then (vt__os_now_ns). */
 void vt__wait_ended(uintptr_t function, uint64_t since_ns);

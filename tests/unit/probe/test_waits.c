@@ -39,7 +39,7 @@ TEST(waits, none_are_counted_before_the_start_and_after_the_stop) {
     uint32_t cursor = 0;
     vt__wait_ended(0x1000, 0);
     assert_false(vt__waits_next(&cursor, &c, &function));
-    vt__waits_start(10000);
+    vt__waits_start(10000, 1);
     vt__wait_ended(0x1000, 0); /* as long as the machine runs */
     vt__wait_ended(0x2000, 0);
     vt__wait_ended(0x1000, 0);
@@ -49,14 +49,14 @@ TEST(waits, none_are_counted_before_the_start_and_after_the_stop) {
     for (cursor = 0; vt__waits_next(&cursor, &c, &function); n += (unsigned)c.n)
         assert_true(function == 0x1000 || function == 0x2000);
     assert_int_equal(n, 3);
-    vt__waits_start(10000);
+    vt__waits_start(10000, 1);
     cursor = 0;
     assert_false(vt__waits_next(&cursor, &c, &function));
 }
 
 TEST(waits, one_too_many_at_a_time_is_lost_and_counted) {
     struct vt_wait_totals t;
-    vt__waits_start(10000);
+    vt__waits_start(10000, 1);
     atomic_store(&waits.busy, UINT64_MAX);
     vt__wait_ended(0x1000, 0);
     vt__waits_totals(&t);
