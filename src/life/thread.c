@@ -13,6 +13,7 @@
 #include "life/forks.h"
 #include "life/life.h"
 #include "os/os.h"
+#include "probe/upcalls.h"
 #include "stack/stack.h"
 
 #define ROUNDS_TO_TRUST 3
@@ -38,6 +39,12 @@ bool vt__life_thread_attached(void) {
         return true; /* no key was left: ends go unnoticed, and heaps of ended threads unused */
     if (n_rounds >= ROUNDS_TO_TRUST) return false;
     return pthread_setspecific(ends.key, &ends) == 0;
+}
+
+/* As vt__life_cpu_seen in cpu_births.c: it is only a store. */
+void vt__life_thread_seen(void) {
+    if (ends.has_key && ends.key < VT_PLAIN_KEYS && n_rounds == 0)
+        pthread_setspecific(ends.key, &ends);
 }
 
 bool vt__life_thread_is_staying(void) { return n_rounds == 0; }

@@ -79,6 +79,7 @@ void vt__wait_ended(uintptr_t function, uint64_t since_ns) {
     struct vt_count c = weigh(vt__os_now_ns() - since_ns);
     if (c.n == 0) return;
     c.who = number_of(function);
+    vt__life_thread_seen();
     c.stack = walk();
     c.label = vt__life_cpu_label();
     if (c.stack == 0 || !vt__counts_add(&counts, &c))
