@@ -11,6 +11,7 @@
 #include "vitrine-control.h"
 
 _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
+_Atomic int vt__dump_cause;
 
 /* Frees of an interrupted slow path, for the next one that is not: a stack through the blocks' first words. */
 static _Atomic(struct block *) deferred;
@@ -20,7 +21,7 @@ static VT_COLD void do_as_asked(void) {
     if (vt__tls.is_busy || vt__lock_has_all)
         return; /* in a handler, or while we fork: locks are held */
     if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
-        vt__life_dump_wanted();
+        vt__life_dump_wanted(atomic_load_explicit(&vt__dump_cause, memory_order_relaxed));
     if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
 }
 

@@ -104,6 +104,8 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; sl
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
+                      void *arg); /* of what is in it, from where the descriptor stands */
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
 int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
                                                            without a reader is -ENXIO */
