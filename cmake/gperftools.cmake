@@ -7,7 +7,8 @@
 # and each as an archive.
 
 set(VT_TC_COMMON src/dialect/gperftools_environment.c src/dialect/gperftools_start.c src/dialect/gperftools_say.c
-    src/dialect/gperftools_extension.c src/dialect/gperftools_extension_cxx.c src/dialect/gperftools_tc.c)
+    src/dialect/gperftools_extension.c src/dialect/gperftools_extension_cxx.c src/dialect/gperftools_tc.c
+    src/dialect/gperftools_hook.c)
 set(VT_TC_FULL src/dialect/door_gperftools.c src/dialect/gperftools_heap.c src/dialect/gperftools_stacktrace.c ${VT_TC_COMMON})
 set(VT_TC_MINIMAL src/dialect/door_gperftools_minimal.c ${VT_TC_COMMON})
 

@@ -138,8 +138,7 @@ static void get_free_lists(struct object *self, struct vector *v) {
     }
     size_t page = vt__heap_range_step();
     push(v, (struct free_list){page, SIZE_MAX, s.retained, "tcmalloc.large"});
-    push(v, (struct free_list){page, SIZE_MAX,
-                               s.mapped - vt_min(s.mapped, s.active + s.retained),
+    push(v, (struct free_list){page, SIZE_MAX, s.mapped - vt_min(s.mapped, s.active + s.retained),
                                "tcmalloc.large_unmapped"});
 }
 
@@ -252,10 +251,8 @@ struct extension_table {
     void *function[N_VIRTUALS];
 };
 VT_EXPORT extern const struct extension_table extension_table NAMED("_ZTV15MallocExtension");
-const struct extension_table extension_table = {NULL,
-                                                &extension_type,
-                                                {(void *)extension_d1, (void *)extension_d0},
-                                                {VIRTUALS(SLOT)}};
+const struct extension_table extension_table = {
+    NULL, &extension_type, {(void *)extension_d1, (void *)extension_d0}, {VIRTUALS(SLOT)}};
 
 struct allocator_table {
     const void *offset, *type;
@@ -263,10 +260,8 @@ struct allocator_table {
 };
 extern void pure_virtual(void) NAMED("__cxa_pure_virtual") OF_CXX;
 VT_EXPORT extern const struct allocator_table allocator_table NAMED("_ZTV12SysAllocator");
-const struct allocator_table allocator_table = {NULL,
-                                                &allocator_type,
-                                                {(void *)allocator_d1, (void *)allocator_d0},
-                                                (void *)pure_virtual};
+const struct allocator_table allocator_table = {
+    NULL, &allocator_type, {(void *)allocator_d1, (void *)allocator_d0}, (void *)pure_virtual};
 
 /* ---- static members ---- */
 

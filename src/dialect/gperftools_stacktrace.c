@@ -15,7 +15,8 @@ static int stack(void **result, int *sizes, int max_depth, int skip_count, const
         vt__stack_of_context(ucontext, &frames);
     else
         vt__stack_here(&frames);
-    for (unsigned i = skip_count > 0 ? (unsigned)skip_count : 0; i < frames.n && n < max_depth; i++) {
+    for (unsigned i = skip_count > 0 ? (unsigned)skip_count : 0; i < frames.n && n < max_depth;
+         i++) {
         if (sizes != NULL) sizes[n] = 0;
         result[n++] = (void *)frames.pc[i];
     }
