@@ -161,11 +161,13 @@ static void warn_unknown(const char *v) {
     static bool was_warned; /* one line, however many there are */
     char name[64];
     struct vt_text t = {name, sizeof(name) - 1, 0, false, NULL, NULL};
+    if (vt__str_starts(v, "HEAPROFILE="))
+        vt__warn("unknown variable", "HEAPROFILE", "; did you mean 'HEAPPROFILE'?");
     for (size_t i = 0; i < vt_countof(prefixes) && !was_warned; i++) {
         if (!vt__str_starts(v, prefixes[i])) continue;
         for (; *v != '\0' && *v != '='; v++) vt__text_char(&t, *v);
         name[t.len] = '\0';
-        vt__warn("unknown variable", name, ": no library of that name has it");
+        vt__warn("unknown variable", name, " in the environment");
         was_warned = true;
     }
 }

@@ -177,7 +177,7 @@ static void clean_up(char *path) {
     struct old_files old = {path + n, -1};
     char first = path[n];
     path[n] = '\0';
-    old.folder = vt__os_open_folder(n == 0 ? "." : path);
+    old.folder = vt__os_open_read(n == 0 ? "." : path);
     path[n] = first;
     if (old.folder < 0) return;
     vt__os_each_name(old.folder, remove_old, &old);
