@@ -14,6 +14,7 @@
  */
 #include "conf/options.h"
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_debug.h"
 #include "os/os.h"
 
 #define NEVER_RELEASE TiB(1) /* as much as `retain` takes */
@@ -206,6 +207,7 @@ void vt__gperftools_read_environment(void) {
         if (!read_variable(*e)) warn_unknown(*e);
     g->max_total_thread_cache_bytes = vt__gperftools_clip_cache(g->max_total_thread_cache_bytes);
     set_options();
+    vt__debug_begin();
 }
 
 uint64_t vt__gperftools_clip_cache(uint64_t n_bytes) {

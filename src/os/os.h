@@ -16,10 +16,11 @@ VT_HIDDEN_BEGIN
 #define VT_HEAP_NAME "vitrine heap"
 #define VT_TABLES_NAME "vitrine tables"
 int vt__os_reserve(size_t n_bytes, size_t align,
-                   void **out);              /* no access, not charged to anybody */
-int vt__os_commit(void *at, size_t n_bytes); /* reserved -> readable and writable */
-int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
-int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
+                   void **out);                              /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes);                 /* reserved -> readable and writable */
+int vt__os_protect(void *at, size_t n_bytes, bool readable); /* no writing; or no access at all */
+int vt__os_map(size_t n_bytes, void **out);                  /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes);                 /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
 /* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */

@@ -11,7 +11,7 @@ INTERFACE = re.compile(r"tc_|MallocExtension_|MallocHook_(?!Init)|HeapProfiler|I
                        r"calloc|realloc|free|cfree|memalign|posix_memalign|p?valloc|aligned_alloc|mallopt|mallinfo|__libc_|"
                        r"__posix_memalign|_Zn[wa]m|_Zd[la]Pv|_ZN15MallocExtension|_ZT[VIS]15MallocExtension|"
                        r"_ZT[VIS]12SysAllocator|_ZN12SysAllocatorD|_Z\d+GetStack|_ZN10MallocHook1\dUnhooked")
-LIBRARIES = ("tcmalloc", "tcmalloc_minimal", "tcmalloc_and_profiler")
+LIBRARIES = ("tcmalloc", "tcmalloc_minimal", "tcmalloc_and_profiler", "tcmalloc_debug", "tcmalloc_minimal_debug")
 
 
 def names(path):
