@@ -192,7 +192,8 @@ static void set_options(void) {
     if (read.sample_parameter >= 0 && g->has_sampler)
         set_option(VT_OPT_sample, (uint64_t)read.sample_parameter);
     if (!g->has_sampler) set_option(VT_OPT_sample, 0);
-    if (read.heap_limit_mb > 0) set_option(VT_OPT_limit, (uint64_t)read.heap_limit_mb << 20);
+    if (read.heap_limit_mb > 0)
+        set_option(VT_OPT_limit, vt_min((uint64_t)read.heap_limit_mb, TiB(128) >> 20) << 20);
     set_option(VT_OPT_retain, vt__gperftools_retain());
     if (g->is_aggressive) set_option(VT_OPT_purge_delay, 0);
     bool has_file = g->has_heap_profiler && g->heap_profile != NULL && *g->heap_profile != '\0';
