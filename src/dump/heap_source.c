@@ -68,6 +68,10 @@ static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->inuse_objects = row->seen_inuse_objects = e.n_alloc - e.n_freed;
     row->inuse_bytes = row->seen_inuse_bytes = e.alloc_bytes - e.freed_bytes;
     row->inuse_requested_bytes = e.alloc_requested_bytes - e.freed_requested_bytes;
+    if (r->in_requested_bytes) {
+        row->alloc_bytes = row->seen_alloc_bytes = row->alloc_requested_bytes;
+        row->inuse_bytes = row->seen_inuse_bytes = row->inuse_requested_bytes;
+    }
     return true;
 }
 

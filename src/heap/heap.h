@@ -43,8 +43,15 @@ uint32_t vt__heap_thread_number(
 uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
 uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */
 
-/* Exact mode: while it is on, every malloc and free of every thread takes its slow path, and is told to the probes. */
+/* While somebody watches, every malloc and free of every thread takes its slow path, and is told: to the probes (exact mode), or
+ * to hooks, which are called with no lock held: after a block was allocated (NULL: it could not be), before one is freed. */
 void vt__heap_set_exact(bool on);
+struct vt_heap_hooks {
+    void (*allocated)(const void *p, size_t n_bytes);
+    void (*freed)(const void *p);
+};
+void vt__heap_set_hooks(
+    const struct vt_heap_hooks *hooks); /* NULL: none; must stay valid for good */
 struct vt_heap_block {
     size_t slice;  /* of the window */
     size_t number; /* within the slab; below 512 */
@@ -61,9 +68,39 @@ bool vt__enter(void);
 void vt__leave(void);
 
 extern _Atomic bool vt__dump_is_wanted; /* the end of the next slow path says so to life/ */
+enum vt_dump_cause {
+    VT_CAUSE_ASKED,
+    VT_CAUSE_SIGNAL,
+    VT_CAUSE_ALLOCATED,
+    VT_CAUSE_FREED,
+    VT_CAUSE_INUSE,
+    VT_CAUSE_PEAK,
+    VT_CAUSE_TIME,
+    VT_CAUSE_EXIT
+};
+extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
 
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);
+
+/* ranges.c: the window, piece by piece; *cursor begins at 0. False at the end. */
+enum vt_range_kind {
+    VT_RANGE_SLAB,
+    VT_RANGE_LARGE,
+    VT_RANGE_FREE /* may be resident */,
+    VT_RANGE_CLEAN
+};
+struct vt_heap_range {
+    uintptr_t at;
+    size_t n_bytes;
+    enum vt_range_kind kind;
+    double used; /* the share that was ever handed out */
+};
+bool vt__heap_next_range(size_t *cursor, struct vt_heap_range *out);
+size_t vt__heap_range_step(void);             /* ranges are multiples of it */
+size_t vt__heap_thread_cached_bytes(void);    /* free blocks that the calling thread keeps */
+void vt__heap_drop_thread_cache(void);        /* what of them can be given back is */
+size_t vt__good_size(size_t align, size_t n); /* what a block would have; 0: there is none */
 
 /* Statistics: a consistent-enough picture, taken without stopping anybody. */
 struct vt_stats;

@@ -408,7 +408,9 @@ VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head)
 /* alloc.c */
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
-extern _Atomic bool vt__exact_is_on; /* a thread may notice late */
+enum { VT_WATCH_EXACT = 1, VT_WATCH_HOOKS = 2 };
+extern _Atomic uint8_t vt__watch; /* who watches; a thread may notice late */
+extern _Atomic(const struct vt_heap_hooks *) vt__hooks;
 void *vt__malloc_slow(size_t n_bytes);
 VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
 VT_NOINLINE void vt__free_other(void *p,

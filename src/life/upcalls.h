@@ -11,6 +11,8 @@ struct vt_door {
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
     void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
+    void (*end)(void);   /* at exit, after our own; NULL: nothing */
+    void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
 };
 
 extern const struct vt_door vt__door;

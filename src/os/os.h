@@ -16,10 +16,11 @@ VT_HIDDEN_BEGIN
 #define VT_HEAP_NAME "vitrine heap"
 #define VT_TABLES_NAME "vitrine tables"
 int vt__os_reserve(size_t n_bytes, size_t align,
-                   void **out);              /* no access, not charged to anybody */
-int vt__os_commit(void *at, size_t n_bytes); /* reserved -> readable and writable */
-int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
-int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
+                   void **out);                              /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes);                 /* reserved -> readable and writable */
+int vt__os_protect(void *at, size_t n_bytes, bool readable); /* no writing; or no access at all */
+int vt__os_map(size_t n_bytes, void **out);                  /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes);                 /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
 /* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */
@@ -105,6 +106,8 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; sl
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
+                      void *arg); /* of what is in it, from where the descriptor stands */
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
 int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
                                                            without a reader is -ENXIO */

@@ -26,6 +26,7 @@ struct vt_triggers {
     uint64_t alloc_bytes;  /* whenever so many more were allocated */
     uint64_t growth_bytes; /* whenever so many more than ever are in use */
     unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
+    uint64_t freed_bytes;  /* whenever so many more were freed */
 };
 void vt__sample_set_triggers(const struct vt_triggers *wanted);
 
