@@ -409,13 +409,17 @@ static int each_thread(const struct asked *a, const struct settings *s) {
 }
 
 static int run(struct asked *a, struct settings *s) {
+    uint32_t n_remote = 0;
     if (a->mode == OUT_SYMBOLS) return put_symbols(s, stdout);
     for (uint32_t i = 0; i < s->n_files; i++) {
-        if (!load_is_remote(s->files[i]))
+        bool is_remote = load_is_remote(s->files[i]);
+        n_remote += is_remote;
+        if (!is_remote)
             (void)fprintf(stderr, "Using local file %s.\n", s->files[i]);
         else if (!a->is_jeprof)
             (void)fprintf(stderr, "Using remote profile at %s.\n", s->files[i]);
     }
+    if (n_remote > 1) (void)fprintf(stderr, "Fetching %u profiles, Be patient...\n", n_remote);
     if (a->thread && strcmp(a->thread, "*") == 0 && a->mode != OUT_PROMPT) return each_thread(a, s);
     int status = load_and_report(a, s);
     if (s->saved && status == 0)

@@ -165,6 +165,7 @@ check("a difference", out(PPROF, "--text", "--base=" + host + "/pprof/heap", hos
 farm = host.replace("127.0.0.1", "localhost") + "@2/pprof/heap"
 status, ours, errors = run(PPROF, "--text", "--show_bytes", farm, env=ENV)
 check_has("name@N is as many servers", errors, "Using remote profile at 1.localhost:")
+check_has("name@N: how many", errors, "Fetching 2 profiles, Be patient...\n")
 check("name@N: they add up", rows(ours)[1], 2 * local_total)
 status, ours, errors = run(VITRINE, "top", "--json", host + "/pprof/heap", env=ENV)
 check("vitrine top: exit", status, 0)
