@@ -1,6 +1,7 @@
 /* heap_source.c - see heap_source.h. One row per site: stack, size of block, thread, labels. Climate: host, no malloc. */
 #include "dump/heap_source.h"
 
+#include "heap/heap.h"
 #include "os/os.h"
 #include "probe/chance.h"
 #include "probe/exact.h"
@@ -35,6 +36,7 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
+    if (row->thread != 0) row->thread_name = vt__heap_thread_name(row->thread);
     row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;

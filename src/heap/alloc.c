@@ -38,8 +38,14 @@ void vt__poll(void) {
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
     struct block *b = vt__sampled_take(cls, is_zero);
     unsigned shift = vt__draw_again(h, cls);
+    h->bytes.allocated += vt__classes[cls].block_bytes;
     if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), shift);
     return b;
+}
+
+static void count_small(struct heap *h, unsigned cls) {
+    h->bytes.allocated += vt__classes[cls].block_bytes;
+    h->small_allocated += vt__classes[cls].block_bytes;
 }
 
 /* A small block: from the list, which is refilled when empty, and if possible before the next malloc finds it empty. */
@@ -54,6 +60,8 @@ static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
         if (!vt__refill(h, cls)) return NULL;
         b = h->list[cls];
     }
+    if (h->bin[cls].n_listed > 0) h->bin[cls].n_listed--;
+    count_small(h, cls);
     struct block *next = link_next(b, cls);
     h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls);
     return vt__secure_handed_out(b);
@@ -153,6 +161,7 @@ static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
 static void *take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
+    h->bytes.allocated += vt__large_usable(s);
     draw_large(h, s, p, n_bytes, vt__large_usable(s));
     return p;
 }
@@ -231,6 +240,15 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
 }
 
+size_t vt__good_size(size_t align, size_t n_bytes) {
+    if (n_bytes > PTRDIFF_MAX - VT_OS_PAGE || align > PTRDIFF_MAX / 2) return 0;
+    size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
+    if (align > VT_SLICE || n > VT_MEDIUM_MAX) return vt_round_up(vt_max(n_bytes, 1), VT_OS_PAGE);
+    unsigned cls = vt__class_of(n);
+    while ((vt__class_bytes(cls) & (align - 1)) != 0) cls++;
+    return vt__class_bytes(cls);
+}
+
 /* ---- free ---- */
 
 /* What is freed starts a block that is not free. A medium block bears its mark until it is handed out again; of a small one of
@@ -281,11 +299,16 @@ static void free_without_heap(struct slab *s, struct block *b) {
     vt__poll();
 }
 
+static void count_freed(size_t n_bytes) {
+    if (vt__tls.real != NULL) vt__tls.real->bytes.freed += n_bytes;
+}
+
 static void free_large(struct slab *s, void *p) {
     if (!vt__enter()) {
         defer(p);
         return;
     }
+    count_freed(vt__large_usable(s));
     vt__large_free(s, p);
     vt__leave();
     vt__poll();
@@ -301,6 +324,7 @@ static void free_sampled(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
+    count_freed(vt__class_bytes(s->cls));
     vt__probe_freed(b);
     vt__sampled_give(s, b);
     vt__leave();
@@ -503,12 +527,23 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     return to;
 }
 
+bool vt__resize_in_place(void *p, size_t n_bytes) {
+    struct slab *s = head_of(p);
+    if (s == NULL || n_bytes > PTRDIFF_MAX) return false;
+    if (!is_large(s)) return n_bytes <= usable_of(s);
+    if (!vt__enter()) return false;
+    size_t usable = vt__large_usable(s);
+    bool is_done = vt__large_resize(s, n_bytes);
+    if (is_done) note_resized(s, p, usable, n_bytes);
+    vt__leave();
+    vt__poll();
+    if (is_done) (void)told_again(p, n_bytes);
+    return is_done;
+}
+
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
-    if (n_bytes == 0) {
-        vt__fast_free(p);
-        return NULL;
-    }
+    if (n_bytes == 0) return vt__life_realloc_0(p);
     if (n_bytes > PTRDIFF_MAX) return no_memory();
     struct slab *s = head_of(p);
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);

@@ -123,6 +123,8 @@ struct bin {
     uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t n_shared;    /* blocks taken from the common heap so far */
     uint32_t is_zero;     /* the blocks in list[] were never used: zero but for the link */
+    uint32_t
+        n_listed; /* blocks put into list[], or taken from it since, that heap.bytes does not know of yet */
 };
 
 /* Free blocks of one class at hand, newest first; see shelf.h. */
@@ -178,15 +180,21 @@ struct heap {
     size_t shelf_bytes;  /* on all shelves */
     uint32_t shelf_hand; /* the class to look at next when they hold too much together */
     uint32_t n_refills;
-    uint32_t sample_epoch;         /* of the rate that countdowns were drawn with */
-    uint32_t sample_ms, n_samples; /* since when, and how many since then */
-    struct draw draw[VT_N_DRAWS];  /* by class, then by doubling of large blocks */
-    uint32_t label;                /* of its thread; see probe/labels.c */
-    void *probe_slot;              /* probe/exact.c's */
-    struct vt_tls *tls;            /* of its thread; under the heaps lock */
-    uint32_t number;               /* 1, 2, 3, ...: what profiles call its thread */
-    bool is_first;                 /* of the process */
-    bool is_borrowed;              /* its thread is ending: give it back after each use */
+    uint32_t sample_epoch;                 /* of the rate that countdowns were drawn with */
+    uint32_t sample_ms, n_samples;         /* since when, and how many since then */
+    struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
+    uint32_t label;                        /* of its thread; see probe/labels.c */
+    struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
+    uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
+    uint64_t dialect_word;                 /* src/dialect's, 0 for a new thread */
+    uint8_t sampling;                      /* enum vt_thread_sampling */
+    char name
+        [VT_THREAD_NAME_BYTES]; /* of its thread, if somebody told us; written by that one, read by any */
+    void *probe_slot;           /* probe/exact.c's */
+    struct vt_tls *tls;         /* of its thread; under the heaps lock */
+    uint32_t number;            /* 1, 2, 3, ...: what profiles call its thread */
+    bool is_first;              /* of the process */
+    bool is_borrowed;           /* its thread is ending: give it back after each use */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -393,6 +401,7 @@ size_t vt__heaps_count(size_t *n_live);
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
+bool vt__large_resize(struct slab *s, size_t n_bytes); /* where it is; false: it stays as it was */
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
 void *vt__large_alloc_growing(
     size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */

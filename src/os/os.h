@@ -102,6 +102,8 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; sl
 
 /* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
+/* Where a symbolic link leads, NUL-terminated; its length, or -errno. */
+long vt__os_read_link(const char *path, char *buf, size_t n_bytes);
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
