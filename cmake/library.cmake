@@ -27,11 +27,11 @@ set(VT_SOURCES
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c)
 set(VT_SMALL_SOURCES
-    src/os/file.c src/os/timer.c src/heap/check.c src/heap/stats.c
-    src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
+    src/os/file.c src/os/timer.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
+    src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
-    src/life/cpu.c src/life/cpu_births.c src/life/cpu_labels.c
+    src/life/cpu.c src/life/cpu_births.c src/life/cpu_labels.c src/life/mark.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
@@ -60,6 +60,7 @@ endfunction()
 
 function(vt_link_options target)
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
+        -Wl,-T,${CMAKE_SOURCE_DIR}/cmake/rodata_first.ld
         -Wl,-z,max-page-size=65536 # the first window begins with the first function, wherever the library is loaded
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
 endfunction()

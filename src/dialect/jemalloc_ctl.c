@@ -99,8 +99,7 @@ static bool is_same_part(struct part a, struct part b) {
 static bool is_index(char letter, size_t i) {
     switch (letter) {
     case 'a': return i <= vt__je_narenas() || i == VT_JE_ALL_ARENAS || i == VT_JE_DESTROYED_ARENAS;
-    case 's':
-        return i == vt__je_narenas() || i == VT_JE_ALL_ARENAS || vt__je_arena_is_there(i);
+    case 's': return i == vt__je_narenas() || i == VT_JE_ALL_ARENAS || vt__je_arena_is_there(i);
     case 'b': return i < VT_N_CLASSES;
     case 'l': return i < VT_JE_LARGE;
     case 'x': return i < VT_JE_PAGE_CLASSES;

@@ -347,7 +347,7 @@ static void set_our_options(void) {
     }
     if (was_set(VT_JE_OPT_lg_tcache_max)) vt_je(tcache_max) = INT64_C(1) << vt_je(lg_tcache_max);
     if (vt_je(prof_leak_error)) vt_je(prof_leak) = 1;
-    if (vt_je(prof_leak)) vt_je(prof) = 1;
+    if (vt_je(prof_leak) && !vt_je(prof)) vt_je(prof) = 2; /* 2: for that alone */
     vt__je_prof_read_options();
 }
 

@@ -45,7 +45,8 @@ int vt__je_write_nothing(const struct vt_je_call *c, uint64_t value) {
 int vt__je_read_option(const struct vt_je_call *c, uint64_t *out) {
     const struct vt_je_option_row *row = &vt__je_option_rows[c->what];
     const struct vt_je_value *v = &vt__je_values[c->what];
-    *out = row->kind >= VT_JE_CHOICE && row->kind != VT_JE_RATIO ? (uintptr_t)v->text : (uint64_t)v->n;
+    *out =
+        row->kind >= VT_JE_CHOICE && row->kind != VT_JE_RATIO ? (uintptr_t)v->text : (uint64_t)v->n;
     return 0;
 }
 
@@ -130,7 +131,7 @@ int vt__je_write_thread_tcache(const struct vt_je_call *c, uint64_t value) {
     (void)c;
     if (word == NULL) return EAGAIN;
     *word = value != 0 ? *word & ~HAS_NO_CACHE : *word | HAS_NO_CACHE;
-    if (value == 0) vt__heap_flush_thread();
+    if (value == 0) vt__heap_drop_thread_cache();
     return 0;
 }
 
@@ -148,7 +149,7 @@ int vt__je_write_tcache_max(const struct vt_je_call *c, uint64_t value) {
 
 int vt__je_write_thread_flush(const struct vt_je_call *c, uint64_t value) {
     (void)c, (void)value;
-    vt__heap_flush_thread();
+    vt__heap_drop_thread_cache();
     return 0;
 }
 

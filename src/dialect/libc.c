@@ -12,6 +12,7 @@
 #include "dump/stats.h"
 #include "heap/fast.h"
 #include "heap/heap.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 
 #if defined(__clang__)
@@ -138,7 +139,12 @@ VT_EXPORT struct mallinfo mallinfo(void) {
     };
 }
 
-VT_EXPORT void malloc_stats(void) { vt__stats_write_fd(2, VT_TEXT_FORMAT); }
+VT_EXPORT void malloc_stats(void) {
+    if (vt__door.write_stats != NULL)
+        vt__door.write_stats(2, 1);
+    else
+        vt__stats_write_fd(2, VT_TEXT_FORMAT);
+}
 
 VT_EXPORT int malloc_info(int options, FILE *out) {
     if (options != 0) {

@@ -11,6 +11,7 @@
 #include "vitrine-control.h"
 
 _Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
+_Atomic int vt__dump_cause;
 
 /* Frees of an interrupted slow path, for the next one that is not: a stack through the blocks' first words. */
 static _Atomic(struct block *) deferred;
@@ -20,7 +21,7 @@ static VT_COLD void do_as_asked(void) {
     if (vt__tls.is_busy || vt__lock_has_all)
         return; /* in a handler, or while we fork: locks are held */
     if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
-        vt__life_dump_wanted();
+        vt__life_dump_wanted(atomic_load_explicit(&vt__dump_cause, memory_order_relaxed));
     if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
 }
 
@@ -238,15 +239,6 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     void *p = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
     return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
-}
-
-size_t vt__good_size(size_t align, size_t n_bytes) {
-    if (n_bytes > PTRDIFF_MAX - VT_OS_PAGE || align > PTRDIFF_MAX / 2) return 0;
-    size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
-    if (align > VT_SLICE || n > VT_MEDIUM_MAX) return vt_round_up(vt_max(n_bytes, 1), VT_OS_PAGE);
-    unsigned cls = vt__class_of(n);
-    while ((vt__class_bytes(cls) & (align - 1)) != 0) cls++;
-    return vt__class_bytes(cls);
 }
 
 /* ---- free ---- */

@@ -21,10 +21,8 @@ void *vt__calloc(size_t n, size_t each_bytes);
 void *vt__realloc(void *p, size_t n_bytes);
 void *vt__aligned_alloc(size_t align, size_t n_bytes); /* align: a power of two; any size */
 size_t vt__usable_size(const void *p);                 /* 0 for NULL */
-size_t vt__good_size(size_t align,
-                     size_t n_bytes); /* what usable_size will say of such a block; 0: too large */
-bool vt__resize_in_place(void *p, size_t n_bytes); /* false: it stays as it was */
-void vt__free_sized(void *p, size_t n_bytes);      /* the secure build checks the size */
+bool vt__resize_in_place(void *p, size_t n_bytes);     /* false: it stays as it was */
+void vt__free_sized(void *p, size_t n_bytes);          /* the secure build checks the size */
 
 /* Start and threads, for life/. */
 int vt__heap_start(void); /* once, before anything else: 0 or -errno */
@@ -59,8 +57,6 @@ struct vt_thread_bytes {
     uint64_t allocated, freed;
 };
 const struct vt_thread_bytes *vt__heap_thread_bytes(void);
-/* What the thread has at hand goes back; its next malloc of any size takes a slow path. */
-void vt__heap_flush_thread(void);
 
 uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
 uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */
@@ -83,9 +79,39 @@ bool vt__enter(void);
 void vt__leave(void);
 
 extern _Atomic bool vt__dump_is_wanted; /* the end of the next slow path says so to life/ */
+enum vt_dump_cause {
+    VT_CAUSE_ASKED,
+    VT_CAUSE_SIGNAL,
+    VT_CAUSE_ALLOCATED,
+    VT_CAUSE_FREED,
+    VT_CAUSE_INUSE,
+    VT_CAUSE_PEAK,
+    VT_CAUSE_TIME,
+    VT_CAUSE_EXIT
+};
+extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
 
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);
+
+/* ranges.c: the window, piece by piece; *cursor begins at 0. False at the end. */
+enum vt_range_kind {
+    VT_RANGE_SLAB,
+    VT_RANGE_LARGE,
+    VT_RANGE_FREE /* may be resident */,
+    VT_RANGE_CLEAN
+};
+struct vt_heap_range {
+    uintptr_t at;
+    size_t n_bytes;
+    enum vt_range_kind kind;
+    double used; /* the share that was ever handed out */
+};
+bool vt__heap_next_range(size_t *cursor, struct vt_heap_range *out);
+size_t vt__heap_range_step(void);             /* ranges are multiples of it */
+size_t vt__heap_thread_cached_bytes(void);    /* free blocks that the calling thread keeps */
+void vt__heap_drop_thread_cache(void);        /* what of them can be given back is */
+size_t vt__good_size(size_t align, size_t n); /* what a block would have; 0: there is none */
 
 /* Statistics: a consistent-enough picture, taken without stopping anybody. */
 struct vt_stats;

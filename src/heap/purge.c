@@ -231,23 +231,14 @@ size_t vt__heap_release_shared(void) {
     return n_bytes;
 }
 
-static void drop_own(void) {
-    if (vt__tls.real == NULL) return;
-    vt__shelves_clear(vt__tls.real);
-    vt__secure_flush(vt__tls.real);
-    vt__heap_drop_empty(vt__tls.real);
-}
-
-void vt__heap_flush_thread(void) {
-    if (!vt__enter()) return;
-    drop_own();
-    vt__leave();
-}
-
 size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (!vt__enter()) return 0;
-    drop_own();
+    if (vt__tls.real != NULL) {
+        vt__shelves_clear(vt__tls.real);
+        vt__secure_flush(vt__tls.real);
+        vt__heap_drop_empty(vt__tls.real);
+    }
     size_t n_bytes = vt__purge_all();
     vt__leave();
     return n_bytes;

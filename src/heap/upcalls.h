@@ -9,7 +9,8 @@ VT_HIDDEN_BEGIN
 int vt__life_start(void); /* first use in this process: 0 when the heap is ready, or -errno */
 bool vt__life_thread_attached(
     void); /* arrange for vt__heap_detach_thread at this thread's end; false: it is ending */
-void vt__life_dump_wanted(void);       /* a heap profile is due; no lock is held */
+void vt__life_dump_wanted(
+    int cause); /* a heap profile is due (enum vt_dump_cause); no lock is held */
 void vt__life_control_wanted(void);    /* another process asks for something; no lock is held */
 bool vt__life_thread_is_staying(void); /* false: this thread has begun to end */
 void vt__life_purge_wanted(

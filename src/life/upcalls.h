@@ -10,8 +10,9 @@ VT_HIDDEN_BEGIN
 struct vt_door {
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
-    void (*begin)(void);         /* once the heap works and may be called; NULL: nothing */
-    void (*end)(void);           /* at exit, after our own; NULL: nothing */
+    void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
+    void (*end)(void);   /* at exit, after our own; NULL: nothing */
+    void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
     void *(*realloc_0)(void *p); /* realloc(p, 0); NULL: p is freed, the answer is NULL */
 };
 

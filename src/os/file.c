@@ -175,3 +175,25 @@ const char *vt__os_error_words(int err) {
         if (table[i].err == err) return table[i].words;
     return NULL;
 }
+
+/* As the kernel has it; libc's may differ. */
+struct kernel_dirent { /* of getdents64 */
+    uint64_t inode;
+    int64_t next;
+    uint16_t n_bytes;
+    uint8_t type;
+    char name[];
+};
+
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg), void *arg) {
+    uint64_t buf[512 / sizeof(uint64_t)] = {0};
+    for (;;) {
+        long n = vt__syscall(SYS_getdents64, folder, (long)buf, sizeof(buf), 0, 0, 0);
+        if (n <= 0) return;
+        for (char *at = (char *)buf; at < (char *)buf + n;) {
+            const struct kernel_dirent *d = (const struct kernel_dirent *)(void *)at;
+            visit(d->name, arg);
+            at += d->n_bytes;
+        }
+    }
+}

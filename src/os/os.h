@@ -106,6 +106,8 @@ void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it c
 long vt__os_read_link(const char *path, char *buf, size_t n_bytes);
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
+                      void *arg); /* of what is in it, from where the descriptor stands */
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
 int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
                                                            without a reader is -ENXIO */
@@ -136,6 +138,7 @@ void vt__os_release_write_signals(const struct vt_held_signals *held, int err);
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
 int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */
 VT_NORETURN void vt__os_abort(void);
+VT_NORETURN void vt__os_exit(int status); /* at once: no handlers run */
 
 /* Memory for our own tables: zeroed, never given back. NULL when the system has none. */
 void *vt__arena_take(size_t n_bytes, size_t align);

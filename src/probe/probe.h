@@ -36,6 +36,7 @@ struct vt_triggers {
     uint64_t alloc_bytes;  /* whenever so many more were allocated */
     uint64_t growth_bytes; /* whenever so many more than ever are in use */
     unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
+    uint64_t freed_bytes;  /* whenever so many more were freed */
 };
 void vt__sample_set_triggers(const struct vt_triggers *wanted);
 
@@ -75,6 +76,7 @@ struct vt_growth {
     uint32_t stack;
     uint64_t n, n_bytes;
 };
+void vt__growth_asks_for_dumps(bool on); /* one whenever it does */
 bool vt__growth_next(uint32_t *cursor, struct vt_growth *out);
 
 /* Labels: what the calling thread is doing, as (key, value) pairs, kept with each sample. A label is its parent and one pair

@@ -52,7 +52,7 @@ static struct {
     struct trigger {
         double step, times; /* how far the next is: so much more, and so many times; both 0: none */
         double next;
-    } by_alloc, by_growth, by_peak;
+    } by_alloc, by_freed, by_growth, by_peak;
     uint64_t since_ns;
 } samples = {.records = {.row_bytes = sizeof(struct record)}};
 
@@ -118,32 +118,47 @@ uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
 
 static double next_of(const struct trigger *t, double value) { return value * t->times + t->step; }
 
+/* The finest step that a trigger has. */
+static uint64_t shortest(const struct vt_triggers *t) {
+    const uint64_t steps[] = {t->alloc_bytes, t->freed_bytes, t->growth_bytes};
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < vt_countof(steps); i++)
+        if (steps[i] != 0) least = vt_min(least, steps[i]);
+    return least;
+}
+
 void vt__sample_set_triggers(const struct vt_triggers *wanted) {
-    const struct vt_sample_totals *t = &samples.totals;
+    double alloc_bytes = samples.totals.alloc_bytes, live_bytes = samples.totals.live_bytes;
     double factor = wanted->peak_percent != 0 ? 1 + (double)wanted->peak_percent / 100 : 0;
     if (!vt__probe_enter()) return;
     samples.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0};
     samples.by_growth =
         (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0};
+    samples.by_freed = (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0};
     samples.by_peak = (struct trigger){0, factor, 0};
-    samples.by_alloc.next = next_of(&samples.by_alloc, t->alloc_bytes);
-    samples.by_growth.next = next_of(&samples.by_growth, t->live_bytes);
-    samples.by_peak.next = next_of(&samples.by_peak, t->live_bytes);
+    if (vt__exact_is_set()) vt__exact_told(&alloc_bytes, &live_bytes);
+    samples.by_alloc.next = next_of(&samples.by_alloc, alloc_bytes);
+    samples.by_freed.next = next_of(&samples.by_freed, alloc_bytes - live_bytes);
+    samples.by_growth.next = next_of(&samples.by_growth, live_bytes);
+    samples.by_peak.next = next_of(&samples.by_peak, live_bytes);
     if (samples.by_peak.next < FIRST_PEAK) samples.by_peak.next = FIRST_PEAK;
+    vt__exact_tell_after(shortest(wanted));
     vt__probe_leave();
 }
 
-static void pull(struct trigger *t, double value) {
+static void pull(struct trigger *t, double value, enum vt_dump_cause cause) {
     if (t->times == 0 || value < t->next) return;
     t->next = next_of(t, value);
+    atomic_store_explicit(&vt__dump_cause, cause, memory_order_relaxed);
     atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
 }
 
 /* Racy in exact mode, where threads come without the lock: a dump more or less. */
 VT_READS_RACILY void vt__sample_pull_triggers(double alloc_bytes, double live_bytes) {
-    pull(&samples.by_alloc, alloc_bytes);
-    pull(&samples.by_growth, live_bytes);
-    pull(&samples.by_peak, live_bytes);
+    pull(&samples.by_alloc, alloc_bytes, VT_CAUSE_ALLOCATED);
+    pull(&samples.by_freed, alloc_bytes - live_bytes, VT_CAUSE_FREED);
+    pull(&samples.by_growth, live_bytes, VT_CAUSE_INUSE);
+    pull(&samples.by_peak, live_bytes, VT_CAUSE_PEAK);
 }
 
 /* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */

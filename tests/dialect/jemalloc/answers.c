@@ -267,7 +267,7 @@ static void use_mibs(void) {
         if (nallocx(value, 0) != value || nallocx(last + 1, 0) != value) is_growing = false;
     }
     printf("sizes grow, and nallocx agrees: %d\n", is_growing);
-    mib[2] = nbins;
+    mib[2] = nbins + 1;
     printf("one too far: %d\n", mallctlbymib(mib, len, &value, &n, NULL, 0));
     printf("too short a mib: %d\n", mallctlbymib(mib, 2, &value, &n, NULL, 0));
     printf("short buffer: %d", mallctlnametomib("arenas.bin.0.size", mib, &small));
