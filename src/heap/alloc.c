@@ -44,11 +44,6 @@ static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is
     return b;
 }
 
-static void count_small(struct heap *h, unsigned cls) {
-    h->bytes.allocated += vt__classes[cls].block_bytes;
-    h->small_allocated += vt__classes[cls].block_bytes;
-}
-
 /* A small block: from the list, which is refilled when empty, and if possible before the next malloc finds it empty. */
 static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
     struct block *b = h->list[cls];
@@ -61,8 +56,6 @@ static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
         if (!vt__refill(h, cls)) return NULL;
         b = h->list[cls];
     }
-    if (h->bin[cls].n_listed > 0) h->bin[cls].n_listed--;
-    count_small(h, cls);
     struct block *next = link_next(b, cls);
     h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls);
     return vt__secure_handed_out(b);

@@ -123,8 +123,6 @@ struct bin {
     uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t n_shared;    /* blocks taken from the common heap so far */
     uint32_t is_zero;     /* the blocks in list[] were never used: zero but for the link */
-    uint32_t
-        n_listed; /* blocks put into list[], or taken from it since, that heap.bytes does not know of yet */
 };
 
 /* Free blocks of one class at hand, newest first; see shelf.h. */
@@ -162,7 +160,8 @@ struct draw {
     uint32_t
         countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
     uint32_t
-        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed */
+        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown
+               * when heap.bytes last had all that went before; what it fell by since was put into list[] */
     uint32_t last_ms; /* when one was sampled */
     uint32_t shift;   /* the period is this often doubled, because samples came too fast */
 };
@@ -376,6 +375,8 @@ void vt__remote_collect(struct heap *h,
 
 /* draw.c: which mallocs are sampled */
 void vt__draws_init(struct heap *h);
+void vt__draws_settle(struct heap *h, unsigned cls,
+                      uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
 bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */

@@ -204,14 +204,6 @@ static uint32_t carve_goal(const struct slab *s, bool hot) {
     return (uint32_t)vt_min(vt_max(bytes / block_bytes, 1), VT_LIST_MAX);
 }
 
-/* The list is empty, so all that was in it is out; now it has so many. */
-static void count_listed(struct heap *h, unsigned cls, uint32_t n) {
-    uint64_t bytes = (uint64_t)h->bin[cls].n_listed * vt__classes[cls].block_bytes;
-    h->bytes.allocated += bytes;
-    h->small_allocated += bytes;
-    h->bin[cls].n_listed = n;
-}
-
 /* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
@@ -223,7 +215,6 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     if (vt_unlikely(n_freed > most)) {
         draw->countdown -= most;
         bin->is_zero = false;
-        count_listed(h, s->cls, most);
         return take_some(s, most);
     }
     struct block *list = take_freed(s);
@@ -235,7 +226,6 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     bin->is_zero = list == NULL && s->was_zero;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     draw->countdown -= n_freed + want;
-    count_listed(h, s->cls, n_freed + want);
     return carve(s, want, list);
 }
 
@@ -297,7 +287,6 @@ bool vt__refill(struct heap *h, unsigned cls) {
         struct block *b = vt__take_shared(cls);
         if (b != NULL) {
             h->draw[cls].countdown--;
-            count_listed(h, cls, 1);
             b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
             h->list[cls] = b;
             return true;
@@ -442,25 +431,25 @@ void vt__slab_start_over(struct slab *s) {
 static void forget_list(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) return;
+    uint32_t n = 0;
     h->list[cls] = (struct block *)&vt__nil;
-    h->draw[cls].countdown = 0; /* see draw.c */
     struct slab *s = vt__slab(h->bin[cls].current);
-    while (b != NULL) {
+    for (; b != NULL; n++) {
         struct block *next = link_next(b, cls);
-        if (h->bin[cls].n_listed > 0) h->bin[cls].n_listed--;
         if (VT_HARDEN < 2)
             vt__slab_give_back(s, b);
         else
             vt__slab_push_marked(s, b); /* its bit was never cleared */
         b = next;
     }
+    vt__draws_settle(h, cls, n);
+    h->draw[cls].countdown = h->draw[cls].left = 0; /* see draw.c */
 }
 
 void vt__heap_drop_empty(struct heap *h) {
     vt__remote_collect(h, /* has_heaps_lock */ false);
     for (unsigned c = 0; c < VT_N_SMALL; c++) {
         forget_list(h, c);
-        count_listed(h, c, 0);
         if (h->bin[c].current == 0) continue;
         struct slab *s = unmake_current(h, c);
         if (s->room == 0)
