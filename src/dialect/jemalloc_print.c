@@ -697,6 +697,16 @@ static void put_pageslabs_json(struct print *p, const char *name) {
     shut(p, '}');
 }
 
+static const struct column slab_columns[] = {{"size", 20},
+                                             {"ind", 4},
+                                             {"npageslabs_huge", 16},
+                                             {"nactive_huge", 16},
+                                             {"ndirty_huge", 16},
+                                             {"npageslabs_nonhuge", 20},
+                                             {"nactive_nonhuge", 20},
+                                             {"ndirty_nonhuge", 20},
+                                             {"nretained_nonhuge", 20}};
+
 static void put_no_slabs(struct print *p, const char *which) {
     say(p, "  In ");
     say(p, which);
@@ -720,6 +730,9 @@ static void put_hpa(struct print *p) {
         put_no_slabs(p, "full");
         put_no_slabs(p, "empty");
         say(p, "\n");
+        put_heads(p, "", slab_columns, vt_countof(slab_columns));
+        say(p, "\n");
+        say(p, gap);
         return;
     }
     number(p, "sec_bytes", 0);
