@@ -496,7 +496,7 @@ static void put_arena_figures(struct print *p, const uint64_t *n) {
     }
 }
 
-static void put_decays(struct print *p, const uint64_t *n) {
+static void put_decays(struct print *p, const uint64_t *n, bool is_merged) {
     int64_t dirty_ms = (int64_t)read_node(vt__je_read_decay_ms, 0);
     int64_t muzzy_ms = (int64_t)read_node(vt__je_read_decay_ms, 1);
     if (p->is_json) {
@@ -519,7 +519,7 @@ static void put_decays(struct print *p, const uint64_t *n) {
     for (unsigned i = 0; i < 2; i++) {
         int64_t ms = i == 0 ? dirty_ms : muzzy_ms;
         say(p, i == 0 ? "   dirty:" : "   muzzy:");
-        if (ms < 0)
+        if (ms < 0 || is_merged) /* each arena has its own */
             put_right(p, "N/A", 6);
         else
             put_cell(p, (uint64_t)ms, 6);
@@ -762,7 +762,7 @@ static void put_arena(struct print *p, const char *name, const struct vt_je_snap
         put_quoted(p, vt_je_text(dss));
         say(p, "\n");
     }
-    put_decays(p, n);
+    put_decays(p, n, vt__str_equal(name, "merged"));
     if (p->is_json) {
         put_sum_json(p, "small", &n[VT_JE_SMALL]);
         put_sum_json(p, "large", &n[VT_JE_LARGE_BYTES]);

@@ -11,5 +11,6 @@ for letters in J Ja Jg Jmdablxeh Jmdablxehg '' g a b l x e h gmdablxeh; do
     with_ours "$TMP/print" "$letters" >"$TMP/ours" || fail "ours, '$letters': status $?"
     python3 "$HERE/shape.py" "$TMP/original" "$TMP/ours" || fail "letters '$letters'"
 done
-MALLOC_CONF=stats_print:true,stats_print_opts:Jmdablxehg LD_PRELOAD=$VT_JE_SO true 2>"$TMP/exit" || fail "stats_print: status $?"
+compile "$TMP/plain" plain.c
+MALLOC_CONF=stats_print:true,stats_print_opts:Jmdablxehg LD_PRELOAD=$VT_JE_SO "$TMP/plain" 2>"$TMP/exit" || fail "stats_print: status $?"
 python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["jemalloc"]["stats"]["allocated"])' "$TMP/exit" || fail "stats_print: $(head -c 200 "$TMP/exit")"
