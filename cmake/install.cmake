@@ -3,6 +3,7 @@
 #   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
 #   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a;
 #                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake)
+#                    libjemalloc.so.2, libjemalloc.a, with bin/jemalloc-config, jemalloc.pc, jemalloc/jemalloc.h (cmake/jemalloc.cmake)
 #   lib/pkgconfig    vitrine.pc, libprofiler.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
 #   include/         vitrine.h, vitrine-control.h; gperftools/profiler.h, google/profiler.h
