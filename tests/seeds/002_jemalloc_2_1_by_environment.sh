@@ -11,4 +11,7 @@ run lg_prof_interval:20; [ -z "$(ls ./*.heap 2>/dev/null)" ] || fail "an interva
 run prof:true,g_prof_interval:32                                   # as the notes have it, without its first letter
 grep -qxF '<jemalloc>: Invalid conf pair: g_prof_interval:32' err || fail "g_prof_interval: $(cat err)"
 [ "$("$TMP/usr/bin/jemalloc-config" --libdir)/libjemalloc.so.$("$TMP/usr/bin/jemalloc-config" --revision)" = "$LIB/libjemalloc.so.2" ] || fail "jemalloc-config"
-[ "$(PKG_CONFIG_PATH=$LIB/pkgconfig pkg-config --libs jemalloc)" = "-L$(PKG_CONFIG_PATH=$LIB/pkgconfig pkg-config --variable=libdir jemalloc) -ljemalloc" ] || fail "jemalloc.pc"
+flags=$(PKG_CONFIG_PATH=$LIB/pkgconfig pkg-config --cflags --libs jemalloc) || fail "pkg-config does not know jemalloc"
+# shellcheck disable=SC2086
+gcc -w -DWITH_JEMALLOC test.c $flags -o linked || fail "gcc with $flags"
+LD_LIBRARY_PATH=$LIB ldd ./linked | grep -qF "$LIB/libjemalloc.so.2" || fail "linked with another: $(ldd ./linked)"
