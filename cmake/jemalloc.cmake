@@ -13,9 +13,6 @@ set_target_properties(jemalloc PROPERTIES SOVERSION 2 VERSION 2)
 # A program's own malloc_conf and malloc_message take the place of ours.
 target_link_options(jemalloc PRIVATE -Wl,-Bsymbolic-functions)
 vt_library(jemalloc_static STATIC jemalloc ${VT_JEMALLOC_SOURCES})
-foreach(target jemalloc jemalloc_static)
-    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include/compat)
-endforeach()
 
 if(VT_COMPAT)
     install(TARGETS jemalloc jemalloc_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

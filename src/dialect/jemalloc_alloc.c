@@ -9,7 +9,7 @@
 #include "dialect/jemalloc.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
 
 VT_EXPORT __attribute__((weak)) const char *malloc_conf;

@@ -8,7 +8,7 @@
 
 #include "conf/options.h"
 #include "dialect/jemalloc_nodes.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
 
 #define NAME_BYTES 32

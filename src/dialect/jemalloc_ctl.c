@@ -10,7 +10,7 @@
 #include "dialect/jemalloc_nodes.h"
 #include "heap/class.h"
 #include "heap/upcalls.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 
 #define DEPTH 7
 
@@ -128,8 +128,9 @@ static size_t first_like(size_t i, size_t n) {
     struct part p;
     for (size_t k = 0; k < n; k++) (void)next_part(&end, &p);
     size_t len = (size_t)(end - rows[i].name);
-    while (i > 0 && __builtin_strncmp(rows[i - 1].name, rows[i].name, len) == 0) i--;
-    return i;
+    size_t first = i;
+    while (first > 0 && __builtin_strncmp(rows[first - 1].name, rows[i].name, len) == 0) first--;
+    return first;
 }
 
 static int find(const char *name, size_t mib[DEPTH], size_t *depth, bool *is_whole) {

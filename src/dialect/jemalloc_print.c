@@ -12,7 +12,7 @@
 #include "dialect/jemalloc_nodes.h"
 #include "heap/class.h"
 #include "heap/upcalls.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
 
 #define BUFFER_BYTES KiB(256)

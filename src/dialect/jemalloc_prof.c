@@ -14,7 +14,7 @@
 #include "dialect/jemalloc_nodes.h"
 #include "dump/heap_total.h"
 #include "heap/upcalls.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 #include "life/life.h"
 #include "os/os.h"
 #include "probe/probe.h"

@@ -14,7 +14,7 @@
 
 #include "dialect/jemalloc.h"
 #include "heap/heap.h"
-#include "jemalloc/jemalloc.h"
+#include "compat/jemalloc/jemalloc.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
 
