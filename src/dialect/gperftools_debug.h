@@ -4,11 +4,12 @@
 #define VT_DIALECT_GPERFTOOLS_DEBUG_H
 
 #include "base/base.h"
+#include "probe/guard_block.h"
 
 VT_HIDDEN_BEGIN
 
-enum vt_made_by { VT_MADE_BY_MALLOC, VT_MADE_BY_NEW, VT_MADE_BY_NEW_ARRAY };
-
+void vt__debug_begin(void);      /* with the environment; climate: malloc */
+void vt__debug_end(void);        /* at exit */
 bool vt__debug_verify_all(void); /* true, or the process ends */
 bool vt__debug_verify(const void *p, enum vt_made_by by);
 void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]); /* added */

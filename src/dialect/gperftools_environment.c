@@ -14,6 +14,7 @@
  */
 #include "conf/options.h"
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_debug.h"
 #include "os/os.h"
 
 #define NEVER_RELEASE TiB(1) /* as much as `retain` takes */
@@ -161,11 +162,13 @@ static void warn_unknown(const char *v) {
     static bool was_warned; /* one line, however many there are */
     char name[64];
     struct vt_text t = {name, sizeof(name) - 1, 0, false, NULL, NULL};
+    if (vt__str_starts(v, "HEAPROFILE="))
+        vt__warn("unknown variable", "HEAPROFILE", "; did you mean 'HEAPPROFILE'?");
     for (size_t i = 0; i < vt_countof(prefixes) && !was_warned; i++) {
         if (!vt__str_starts(v, prefixes[i])) continue;
         for (; *v != '\0' && *v != '='; v++) vt__text_char(&t, *v);
         name[t.len] = '\0';
-        vt__warn("unknown variable", name, ": no library of that name has it");
+        vt__warn("unknown variable", name, " in the environment");
         was_warned = true;
     }
 }
@@ -189,7 +192,8 @@ static void set_options(void) {
     if (read.sample_parameter >= 0 && g->has_sampler)
         set_option(VT_OPT_sample, (uint64_t)read.sample_parameter);
     if (!g->has_sampler) set_option(VT_OPT_sample, 0);
-    if (read.heap_limit_mb > 0) set_option(VT_OPT_limit, (uint64_t)read.heap_limit_mb << 20);
+    if (read.heap_limit_mb > 0)
+        set_option(VT_OPT_limit, vt_min((uint64_t)read.heap_limit_mb, TiB(128) >> 20) << 20);
     set_option(VT_OPT_retain, vt__gperftools_retain());
     if (g->is_aggressive) set_option(VT_OPT_purge_delay, 0);
     bool has_file = g->has_heap_profiler && g->heap_profile != NULL && *g->heap_profile != '\0';
@@ -204,6 +208,7 @@ void vt__gperftools_read_environment(void) {
         if (!read_variable(*e)) warn_unknown(*e);
     g->max_total_thread_cache_bytes = vt__gperftools_clip_cache(g->max_total_thread_cache_bytes);
     set_options();
+    vt__debug_begin();
 }
 
 uint64_t vt__gperftools_clip_cache(uint64_t n_bytes) {

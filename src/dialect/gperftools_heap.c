@@ -177,7 +177,7 @@ static void clean_up(char *path) {
     struct old_files old = {path + n, -1};
     char first = path[n];
     path[n] = '\0';
-    old.folder = vt__os_open_folder(n == 0 ? "." : path);
+    old.folder = vt__os_open_read(n == 0 ? "." : path);
     path[n] = first;
     if (old.folder < 0) return;
     vt__os_each_name(old.folder, remove_old, &old);
@@ -236,7 +236,7 @@ VT_EXPORT char *GetHeapProfile(void) {
         (void)vt__life_heap_write(VT_GPERFTOOLS_HEAP,
                                   vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_MMAP,
                                   vt__long_text_put, &text);
-    char *copy = vt__malloc(text.len + 1);
+    char *copy = malloc(text.len + 1); /* allowed: the caller frees it by this library's name */
     if (copy != NULL) {
         __builtin_memcpy(copy, text.at, text.len);
         copy[text.len] = '\0';

@@ -7,6 +7,7 @@
  */
 #include "conf/options.h"
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_debug.h"
 #include "dump/stats_gperftools.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
@@ -56,6 +57,7 @@ void vt__gperftools_begin(void) {
 void vt__gperftools_end(void) {
     const char *level = vt__os_getenv("MALLOCSTATS");
     if (level != NULL) vt__gperftools_write_stats(2, vt__gperftools_number(level) >= 2 ? 2 : 1);
+    vt__debug_end();
 }
 
 static bool has_variables(void) {

@@ -61,8 +61,15 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(void);
 uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
 uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */
 
-/* Exact mode: while it is on, every malloc and free of every thread takes its slow path, and is told to the probes. */
+/* While somebody watches, every malloc and free of every thread takes its slow path, and is told: to the probes (exact mode), or
+ * to hooks, which are called with no lock held: after a block was allocated (NULL: it could not be), before one is freed. */
 void vt__heap_set_exact(bool on);
+struct vt_heap_hooks {
+    void (*allocated)(const void *p, size_t n_bytes);
+    void (*freed)(const void *p);
+};
+void vt__heap_set_hooks(
+    const struct vt_heap_hooks *hooks); /* NULL: none; must stay valid for good */
 struct vt_heap_block {
     size_t slice;  /* of the window */
     size_t number; /* within the slab; below 512 */

@@ -70,14 +70,24 @@ static void point_fast_paths(struct heap *h, bool is_exact) {
     __atomic_store_n(&h->tls->tag, is_exact ? 0 : (uintptr_t)h, __ATOMIC_RELAXED);
 }
 
-void vt__heap_set_exact(bool on) {
+static void set_watch(uint8_t who, bool on) {
     if (!vt__enter()) return;
     vt_lock(&vt__heaps_lock);
-    atomic_store_explicit(&vt__exact_is_on, on, memory_order_release); /* see is_exact */
+    uint8_t before = atomic_load_explicit(&vt__watch, memory_order_relaxed);
+    uint8_t after = (uint8_t)(on ? before | who : before & ~who);
+    atomic_store_explicit(&vt__watch, after, memory_order_release); /* see is_watched */
     for (struct heap *h = heaps.all; h != NULL; h = h->next)
-        if (h->tls != NULL) point_fast_paths(h, on);
+        if (h->tls != NULL) point_fast_paths(h, after != 0);
     vt_unlock(&vt__heaps_lock);
     vt__leave();
+}
+
+void vt__heap_set_exact(bool on) { set_watch(VT_WATCH_EXACT, on); }
+
+void vt__heap_set_hooks(const struct vt_heap_hooks *hooks) {
+    /* release: what they need is there before they are called; pairs with the acquire of the watch */
+    if (hooks != NULL) atomic_store_explicit(&vt__hooks, hooks, memory_order_release);
+    set_watch(VT_WATCH_HOOKS, hooks != NULL);
 }
 
 static struct heap *take_heap(void) {
@@ -93,7 +103,7 @@ static struct heap *take_heap(void) {
         atomic_store_explicit(&h->state, HEAP_LIVE, memory_order_seq_cst);
         h->tls = &vt__tls;
         vt__tls.real = h;
-        point_fast_paths(h, atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+        point_fast_paths(h, atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0);
     }
     vt_unlock(&vt__heaps_lock);
     return h;

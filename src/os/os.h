@@ -16,10 +16,11 @@ VT_HIDDEN_BEGIN
 #define VT_HEAP_NAME "vitrine heap"
 #define VT_TABLES_NAME "vitrine tables"
 int vt__os_reserve(size_t n_bytes, size_t align,
-                   void **out);              /* no access, not charged to anybody */
-int vt__os_commit(void *at, size_t n_bytes); /* reserved -> readable and writable */
-int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
-int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
+                   void **out);                              /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes);                 /* reserved -> readable and writable */
+int vt__os_protect(void *at, size_t n_bytes, bool readable); /* no writing; or no access at all */
+int vt__os_map(size_t n_bytes, void **out);                  /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes);                 /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
 /* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */
@@ -58,6 +59,7 @@ void vt__os_wait(void *word, uint32_t while_value);
 void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms);
 void vt__os_wake(void *word, int n);
 uint64_t vt__os_now_ms(void);  /* monotonic, coarse */
+uint64_t vt__os_now_ns(void);  /* monotonic */
 uint64_t vt__os_wall_ns(void); /* since 1970 */
 int vt__os_pid(void);
 int vt__os_tid(void);       /* the kernel's id of the calling thread */
