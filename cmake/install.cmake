@@ -3,8 +3,9 @@
 #   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
 #   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a;
 #                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake);
-#                    libtcmalloc.so.4 and its four sisters, the same (cmake/gperftools.cmake)
-#   lib/pkgconfig    vitrine.pc, libprofiler.pc, libtcmalloc.pc and three more
+#                    libtcmalloc.so.4 and its four sisters, the same (cmake/gperftools.cmake);
+#                    libjemalloc.so.2, the same, with bin/jemalloc-config and jemalloc/jemalloc.h (cmake/jemalloc.cmake)
+#   lib/pkgconfig    vitrine.pc, libprofiler.pc, libtcmalloc.pc and three more, jemalloc.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
 #   include/         vitrine.h, vitrine-control.h; gperftools/*.h, and the same by their older path google/
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)

@@ -8,4 +8,4 @@ static void read_environment(void) {
 }
 
 const struct vt_door vt__door = {read_environment, vt__gperftools_begin, vt__gperftools_end,
-                                 vt__gperftools_write_stats};
+                                 vt__gperftools_write_stats, NULL};

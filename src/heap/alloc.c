@@ -41,6 +41,7 @@ void vt__poll(void) {
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
     struct block *b = vt__sampled_take(cls, is_zero);
     unsigned shift = vt__draw_again(h, cls);
+    h->bytes.allocated += vt__classes[cls].block_bytes;
     if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), shift);
     return b;
 }
@@ -176,6 +177,7 @@ static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
 static void *take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
+    h->bytes.allocated += vt__large_usable(s);
     draw_large(h, s, p, n_bytes, vt__large_usable(s));
     return p;
 }
@@ -302,11 +304,16 @@ static void free_without_heap(struct slab *s, struct block *b) {
     vt__poll();
 }
 
+static void count_freed(size_t n_bytes) {
+    if (vt__tls.real != NULL) vt__tls.real->bytes.freed += n_bytes;
+}
+
 static void free_large(struct slab *s, void *p) {
     if (!vt__enter()) {
         defer(p);
         return;
     }
+    count_freed(vt__large_usable(s));
     vt__large_free(s, p);
     vt__leave();
     vt__poll();
@@ -325,6 +332,7 @@ static void free_sampled(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
+    count_freed(vt__class_bytes(s->cls));
     vt__probe_freed(b);
     vt__sampled_give(s, b);
     vt__leave();
@@ -529,6 +537,20 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     return to;
 }
 
+bool vt__resize_in_place(void *p, size_t n_bytes) {
+    struct slab *s = head_of(p);
+    if (s == NULL || n_bytes > PTRDIFF_MAX) return false;
+    if (!is_large(s)) return n_bytes <= usable_of(s);
+    if (!vt__enter()) return false;
+    size_t usable = vt__large_usable(s);
+    bool is_done = vt__large_resize(s, n_bytes);
+    if (is_done) note_resized(s, p, usable, n_bytes);
+    vt__leave();
+    vt__poll();
+    if (is_done) (void)told_again(p, n_bytes);
+    return is_done;
+}
+
 /* The probes know already. */
 static void *resized(const void *from, void *to, size_t n_bytes) {
     if (is_watched()) {
@@ -540,10 +562,7 @@ static void *resized(const void *from, void *to, size_t n_bytes) {
 
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
-    if (n_bytes == 0) {
-        vt__fast_free(p);
-        return NULL;
-    }
+    if (n_bytes == 0) return vt__life_realloc_0(p);
     if (n_bytes > PTRDIFF_MAX) return no_memory();
     struct slab *s = head_of(p);
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);

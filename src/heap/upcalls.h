@@ -17,6 +17,7 @@ void vt__life_purge_wanted(
     void); /* memory waits to be given back; nobody may call us for a while */
 void vt__life_foreign_free(
     void *p); /* p is not ours: another malloc's, or a mistake (does not return then) */
+void *vt__life_realloc_0(void *p); /* realloc(p, 0): the front door decides */
 void *vt__life_foreign_realloc(void *p, size_t n_bytes);
 size_t vt__life_foreign_usable_size(const void *p);
 

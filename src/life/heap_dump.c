@@ -25,7 +25,8 @@
 static struct {
     _Atomic bool is_on;
     _Atomic uint32_t n_dumps;
-    _Atomic int pid; /* of who began */
+    _Atomic uint32_t n_because[VT_DUMP_PEAK + 1]; /* of these, by reason: for names that have it */
+    _Atomic int pid;                              /* of who began */
     enum vt_dump_process process;
     const struct vt_heap_manner *manner; /* NULL: ours */
     char prefix[VT_PATH_BYTES];
@@ -58,19 +59,24 @@ static enum vt_heap_kind kind_of_options(void) {
 }
 
 static int next_name(char *path, enum vt_dump_reason reason) {
+    static const struct vt_heap_manner ours = {.style = VT_NAMES_VITRINE};
+    const struct vt_heap_manner *m = dumps.manner != NULL ? dumps.manner : &ours;
     int pid = vt__os_pid();
     if (atomic_exchange_explicit(&dumps.pid, pid, memory_order_relaxed) != pid) {
         dumps.process = VT_PROCESS_FORKED;
-        atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
+        if (!m->child_counts_on) atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     }
-    struct vt_dump_name name = {.style =
-                                    dumps.manner != NULL ? dumps.manner->style : VT_NAMES_VITRINE,
+    struct vt_dump_name name = {.style = m->style,
                                 .process = dumps.process,
                                 .reason = reason,
                                 .prefix = dumps.prefix,
-                                .pid = pid};
+                                .pid = pid,
+                                .pid_namespace = m->pid_namespace};
     if (reason != VT_DUMP_PEAK)
-        name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1;
+        name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) +
+                      (m->counts_from_0 ? 0 : 1);
+    name.reason_number =
+        atomic_fetch_add_explicit(&dumps.n_because[reason], 1, memory_order_relaxed);
     return vt__dump_name(path, VT_PATH_BYTES, &name);
 }
 
@@ -108,6 +114,7 @@ bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memor
 static struct vt_heap_source source_of(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
     struct vt_heap_source source = vt__heap_source(rows, kind);
     rows->in_requested_bytes = dumps.manner != NULL && dumps.manner->in_requested_bytes;
+    rows->has_inuse_only = dumps.manner != NULL && dumps.manner->has_inuse_only;
     return source;
 }
 
@@ -174,7 +181,14 @@ int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
     m->writing(name, cause, words);
     err = vt__heap_write_file_quietly(name, format_of_options(), &source);
     if (err != 0) m->failed(name, err);
+    if (err == 0 && m->written != NULL) m->written(name);
     return err;
+}
+
+int vt__life_heap_dump_file(const char *path) {
+    struct vt_heap_rows rows;
+    struct vt_heap_source source = source_of(&rows, kind_of_options());
+    return vt__heap_write_file_quietly(path, format_of_options(), &source);
 }
 
 void vt__life_dump_wanted(int cause) {

@@ -38,6 +38,12 @@ static int start_locked(void) {
     return err;
 }
 
+void *vt__life_realloc_0(void *p) {
+    if (vt__door.realloc_0 != NULL) return vt__door.realloc_0(p);
+    vt__free(p);
+    return NULL;
+}
+
 int vt__life_prepare(void) {
     int err = 0;
     if (atomic_load_explicit(&state, memory_order_acquire) != NOT_YET) return 0;

@@ -13,6 +13,7 @@ struct vt_door {
     void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
     void (*end)(void);   /* at exit, after our own; NULL: nothing */
     void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
+    void *(*realloc_0)(void *p); /* realloc(p, 0); NULL: p is freed, the answer is NULL */
 };
 
 extern const struct vt_door vt__door;

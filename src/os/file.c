@@ -30,6 +30,12 @@ void vt__os_folder(char *buf, size_t n_bytes) {
     if (n <= 0 || buf[0] != '/') buf[0] = '\0'; /* "(unreachable)/...": outside of our root */
 }
 
+long vt__os_read_link(const char *path, char *buf, size_t n_bytes) {
+    long n = vt__syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)buf, (long)n_bytes - 1, 0, 0);
+    buf[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 int vt__os_open_read(const char *path) {
     int err = vt__str_starts(path, "/proc/") ? vt__os_forced_failure(VT_CALL_PROC) : 0;
     return err != 0 ? err : open_at(AT_FDCWD, path, O_RDONLY);

@@ -104,6 +104,8 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; sl
 
 /* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
+/* Where a symbolic link leads, NUL-terminated; its length, or -errno. */
+long vt__os_read_link(const char *path, char *buf, size_t n_bytes);
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
 void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
@@ -138,6 +140,7 @@ void vt__os_release_write_signals(const struct vt_held_signals *held, int err);
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
 int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */
 VT_NORETURN void vt__os_abort(void);
+VT_NORETURN void vt__os_exit(int status); /* at once: no handlers run */
 
 /* Memory for our own tables: zeroed, never given back. NULL when the system has none. */
 void *vt__arena_take(size_t n_bytes, size_t align);
