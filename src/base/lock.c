@@ -24,12 +24,13 @@ void vt__lock_slow(struct vt_lock *l) {
 void vt__lock_wake(struct vt_lock *l) { vt__os_wake(&l->word, 1); }
 
 #ifdef VT_WITH_AUDIT
-static __thread uint64_t held __attribute__((tls_model("initial-exec"))); /* bit per rank */
+static __thread unsigned __int128 held
+    __attribute__((tls_model("initial-exec"))); /* bit per rank */
 
 void vt__lock_note_taken(struct vt_lock *l) {
     VT_ASSERT(held >> l->rank == 0);
-    held |= UINT64_C(1) << l->rank;
+    held |= (unsigned __int128)1 << l->rank;
 }
 
-void vt__lock_note_given(struct vt_lock *l) { held &= ~(UINT64_C(1) << l->rank); }
+void vt__lock_note_given(struct vt_lock *l) { held &= ~((unsigned __int128)1 << l->rank); }
 #endif

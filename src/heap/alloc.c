@@ -150,7 +150,7 @@ static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
     vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, draw));
 }
 
-static void *take_large(struct heap *h, void *p, size_t n_bytes) {
+void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     draw_large(h, s, p, n_bytes, vt__large_usable(s));
@@ -166,7 +166,7 @@ void *vt__malloc_slow(size_t n_bytes) {
         return told(finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0)), n_bytes)),
                     n_bytes);
     void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
-    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
+    return told(finish(h, vt__take_large(h, p, n_bytes)), n_bytes);
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
@@ -193,7 +193,7 @@ void *vt__calloc(size_t n, size_t each_bytes) {
         struct heap *h = my_heap();
         if (h == NULL || !vt__enter()) return no_memory();
         void *large = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true);
-        return told(finish(h, take_large(h, large, n_bytes)), n_bytes);
+        return told(finish(h, vt__take_large(h, large, n_bytes)), n_bytes);
     }
     if (n_bytes > VT_SMALL_MAX) return calloc_medium(n_bytes);
     void *p = vt__fast_malloc(n_bytes);
@@ -219,16 +219,12 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return is_exact() ? aligned_exactly(n, n_bytes) : vt__fast_malloc(n);
-    if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
-        unsigned cls = vt__class_of(n);
-        while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
-            cls++; /* the last class, 64 KiB, suits all */
-        return told(take_medium(cls, n_bytes, NULL), n_bytes);
-    }
+    if (align <= VT_SLICE && n <= VT_MEDIUM_MAX)
+        return told(take_medium(vt__class_aligned(n, align), n_bytes, NULL), n_bytes);
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
     void *p = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
-    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
+    return told(finish(h, vt__take_large(h, p, n_bytes)), n_bytes);
 }
 
 /* ---- free ---- */
@@ -301,10 +297,25 @@ static void free_sampled(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
-    vt__probe_freed(b);
+    (void)vt__probe_freed(b);
     vt__sampled_give(s, b);
     vt__leave();
     vt__poll();
+}
+
+/* Of a heap that is no thread's. */
+static void free_of_own(struct slab *s, uintptr_t owner, void *p) {
+    if (block_number((uintptr_t)p & (VT_SLICE - 1), s) >= vt_racy_read(s->carved)) vt__bad_free(p);
+    if (!vt__enter()) {
+        defer(p);
+        return;
+    }
+    bool is_done = vt__own_free(s, owner, p);
+    vt__leave();
+    if (is_done)
+        vt__poll();
+    else
+        vt__free(p);
 }
 
 VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
@@ -314,6 +325,8 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
         free_sampled(s, p);
     else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0)
         vt__bad_free(p);
+    else if ((owner & VT_OWNER_OWN) == VT_OWNER_OWN)
+        free_of_own(s, owner, p);
     else
         free_without_heap(s, p);
 }
@@ -467,7 +480,7 @@ static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
     if (h == NULL || !vt__enter()) return no_memory();
-    return told(finish(h, take_large(h, vt__large_alloc_growing(n_bytes), n_bytes)), n_bytes);
+    return told(finish(h, vt__take_large(h, vt__large_alloc_growing(n_bytes), n_bytes)), n_bytes);
 }
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
@@ -497,7 +510,7 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     if (to == p)
         note_resized(s, p, usable, n_bytes);
     else if (vt__tls.real != NULL)
-        take_large(vt__tls.real, to, n_bytes);
+        vt__take_large(vt__tls.real, to, n_bytes);
     if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
     if (known != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
     return to;

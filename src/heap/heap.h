@@ -62,6 +62,28 @@ void vt__leave(void);
 
 extern _Atomic bool vt__dump_is_wanted; /* the end of the next slow path says so to life/ */
 
+/* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
+struct vt_own;
+struct vt_own *vt__own_new(void); /* NULL: no memory */
+void *vt__own_alloc(
+    struct vt_own *o, size_t align, size_t n_bytes,
+    bool zero); /* align: a power of two. zero: all of the block, not only n_bytes */
+void vt__own_destroy(struct vt_own *o); /* every block of it is freed, and it is gone */
+void vt__own_delete(
+    struct vt_own *o); /* it is gone; blocks in use become the calling thread's, or everybody's */
+void vt__own_collect(struct vt_own *o);   /* memory it keeps for its next blocks is given back */
+struct vt_own *vt__own_of(const void *p); /* NULL: p is in none of them */
+uint32_t vt__own_number(
+    const struct vt_own *o); /* 1, 2, 3, ...; one that is gone leaves it to another */
+struct vt_own_area {
+    char *at;
+    size_t n_bytes, block_bytes;
+    size_t n_carved, n_used; /* blocks handed out so far, and in use */
+    uint32_t is_used[16];    /* a bit for each of the first */
+};
+bool vt__own_area(struct vt_own *o, size_t n,
+                  struct vt_own_area *out); /* its n-th slab or large block; false: it has fewer */
+
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);
 

@@ -73,7 +73,9 @@ enum {
     VT_OWNER_INNER = 1, /* bit */
     VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
     VT_OWNER_MEDIUM = 4,
-    VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE
+    VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
+    VT_OWNER_OWN =
+        16 | VT_OWNER_LARGE /* bits beside the address of a heap that is no thread's, own.c */
 };
 
 enum slab_state {
@@ -102,12 +104,13 @@ struct slab {
     bool was_zero; /* uncarved memory is known to be zero */
     uint32_t
         room; /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
-    struct block *free; /* freed by the owner, newest first; NULL when none */
+    struct block *
+        free; /* freed by the owner, newest first; NULL when none. LARGE: the heap of own.c it is in */
     uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
-    slab_id next, prev;                        /* the partial or full queue of its bin */
+    slab_id next, prev; /* the partial or full queue of its bin; LARGE: see own.c */
     /* any thread */
     _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
-    uint32_t run_slices;          /* LARGE: slices of the run */
+    uint32_t run_slices;          /* LARGE: slices of the run. Of own.c: sampled blocks */
     _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
@@ -337,6 +340,8 @@ uint32_t vt__slab_n_out(
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
+void vt__slab_join(struct heap *h,
+                   struct slab *s); /* in no queue, with room == blocks out: h's from now on */
 
 /* shelf.c */
 void vt__send_home(
@@ -351,6 +356,7 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* N
 void vt__medium_give(unsigned cls, struct block *list);      /* linked as on a shelf */
 struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
+void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
 #if VT_HARDEN > 1
 void vt__medium_mark(struct slab *s, struct block *b); /* freed, but not given back yet */
 #endif
@@ -398,6 +404,17 @@ void *vt__large_alloc_growing(
     size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */
 #define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
 
+/* own.c */
+void vt__owns_open(void);
+void vt__owns_fork_prepare(void);
+void vt__owns_fork_done(bool is_child);
+bool vt__own_free(struct slab *s, uintptr_t owner,
+                  void *p); /* the owner as it was read; false: it has another now, free it again */
+void vt__own_forget_run(struct slab *s); /* its LARGE block is being freed */
+#ifdef VT_WITH_AUDIT
+void vt__own_audit(struct vt_own *o);
+#endif
+
 /* check.c: the user's heap is damaged; say so and stop */
 VT_NORETURN VT_COLD void vt__bad_free(const void *p);
 VT_NORETURN VT_COLD void vt__bad_link(const struct block *b, unsigned cls);
@@ -409,6 +426,8 @@ void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
 extern _Atomic bool vt__exact_is_on; /* a thread may notice late */
 void *vt__malloc_slow(size_t n_bytes);
+void *vt__take_large(struct heap *h, void *p,
+                     size_t n_bytes); /* counts a new run off, perhaps as a sample; answers p */
 VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
 VT_NOINLINE void vt__free_other(void *p,
                                 struct slab *s); /* in the window, but not of our own small slabs */

@@ -31,6 +31,7 @@ static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
     s->state = SLAB_FREE; /* not sampled */
+    s->free = NULL;
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
@@ -56,7 +57,8 @@ void vt__large_free(struct slab *s, void *p) {
     if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE,
                                                  memory_order_acquire, memory_order_relaxed))
         vt__bad_free(p);
-    if (vt_unlikely(s->state == SLAB_SAMPLED)) vt__probe_freed(p);
+    if (vt_unlikely(s->state == SLAB_SAMPLED)) (void)vt__probe_freed(p);
+    if (vt_unlikely(vt_racy_read(s->free) != NULL)) vt__own_forget_run(s);
     vt__slices_give(vt__slab_id(s), s->run_slices);
 }
 

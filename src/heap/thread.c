@@ -187,6 +187,7 @@ bool vt__adopt(struct heap *h, unsigned cls) {
 int vt__heap_start(void) {
     vt__classes_init();
     vt__medium_open();
+    vt__owns_open();
     int err = vt__window.n_bytes == 0 ? vt__window_open() : 0;
     return err != 0 ? err : vt__chunks_open();
 }
@@ -210,6 +211,7 @@ void vt__heap_fork_prepare(void) {
     (void)vt__enter(); /* a handler that comes before we have them all must not wait for us */
     vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
+    vt__owns_fork_prepare();
     vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
@@ -227,6 +229,7 @@ void vt__heap_fork_done(bool is_child) {
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
     vt__medium_fork_done(is_child);
+    vt__owns_fork_done(is_child);
     if (is_child)
         vt_lock_reset(&vt__heaps_lock);
     else

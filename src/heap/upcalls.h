@@ -27,7 +27,7 @@ uint32_t vt__probe_draw_count(
     unsigned shift); /* mallocs of this size until the next sample, that one included */
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
                          unsigned shift); /* a sample: asked for, given */
-void vt__probe_freed(const void *p);
+bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
 void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* while vt__exact_is_on */
 void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
