@@ -96,7 +96,7 @@ struct slab {
     _Atomic uintptr_t owner;
     uint64_t
         recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
-    size_t carved; /* blocks handed out at least once */
+    size_t carved; /* blocks handed out at least once. LARGE: bytes before the block */
     uint8_t cls;
     uint8_t delta; /* slices back to the first one */
     /* owner only */
@@ -190,6 +190,7 @@ struct heap {
     uint32_t number;               /* 1, 2, 3, ...: what profiles call its thread */
     bool is_first;                 /* of the process */
     bool is_borrowed;              /* its thread is ending: give it back after each use */
+    bool is_diverted;              /* vt__heap_divert; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -397,6 +398,10 @@ size_t vt__heaps_count(size_t *n_live);
 
 /* large.c */
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */
+void *vt__large_alloc_behind(
+    size_t n_bytes, size_t skipped,
+    bool zero); /* so many bytes behind a slice's start, less than a slice; NULL: no memory */
+void *vt__large_start(const struct slab *s); /* its block */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */

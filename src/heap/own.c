@@ -232,9 +232,9 @@ static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n
     return b;
 }
 
-static void *take_run(struct vt_own *o, struct heap *h, size_t align, size_t n_bytes, bool zero) {
-    void *p = vt__take_large(h, vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), zero), n_bytes);
-    if (p == NULL) return NULL;
+/* p is a new LARGE block, or NULL. */
+static void *take_run(struct vt_own *o, struct heap *h, void *p, size_t n_bytes) {
+    if (vt__take_large(h, p, n_bytes) == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     vt_lock(o->lock);
     set_run_own(s, o);
@@ -254,9 +254,18 @@ void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
     struct heap *h = begin();
     if (h == NULL) return NULL;
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
-    if (align > VT_SLICE || n > VT_MEDIUM_MAX)
-        return end(h, take_run(o, h, align, n_bytes, zero), n_bytes);
+    if (align > VT_SLICE || n > VT_MEDIUM_MAX) {
+        void *run = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), zero);
+        return end(h, take_run(o, h, run, n_bytes), n_bytes);
+    }
     return end(h, take_block(o, h, vt__class_aligned(n, align), n_bytes, zero), n_bytes);
+}
+
+void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, bool zero) {
+    struct heap *h = begin();
+    if (h == NULL) return NULL;
+    void *run = vt__large_alloc_behind(n_bytes, skipped, zero);
+    return end(h, take_run(o, h, run, n_bytes), n_bytes);
 }
 
 /* ---- giving back ---- */
@@ -336,7 +345,7 @@ static void destroy_slabs(slab_id first) {
 static void destroy_runs(slab_id first) {
     while (first != 0) {
         struct slab *s = vt__slab(first);
-        void *p = (void *)vt__slice_address(first);
+        void *p = vt__large_start(s);
         first = s->next;
         if (atomic_load_explicit(&vt__exact_is_on, memory_order_acquire))
             (void)vt__probe_exact_freed(p);
@@ -439,7 +448,7 @@ uint32_t vt__own_number(const struct vt_own *o) { return o->number; }
 
 static void describe_run(const struct slab *s, struct vt_own_area *out) {
     size_t n_bytes = vt__large_usable(s);
-    *out = (struct vt_own_area){.at = (void *)vt__slice_address(vt__slab_id(s)),
+    *out = (struct vt_own_area){.at = vt__large_start(s),
                                 .n_bytes = n_bytes,
                                 .block_bytes = n_bytes,
                                 .n_carved = 1,

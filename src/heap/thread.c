@@ -66,7 +66,7 @@ static struct heap *heap_new(void) {
 /* Where malloc finds lists and free its own slabs: in the heap, or in exact mode nowhere, so that both take their slow paths.
  * Under the heaps lock; any thread's. */
 static void point_fast_paths(struct heap *h, bool is_exact) {
-    __atomic_store_n(&h->tls->heap, is_exact ? NO_HEAP : h, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->tls->heap, is_exact || h->is_diverted ? NO_HEAP : h, __ATOMIC_RELAXED);
     __atomic_store_n(&h->tls->tag, is_exact ? 0 : (uintptr_t)h, __ATOMIC_RELAXED);
 }
 
@@ -76,6 +76,16 @@ void vt__heap_set_exact(bool on) {
     atomic_store_explicit(&vt__exact_is_on, on, memory_order_release); /* see is_exact */
     for (struct heap *h = heaps.all; h != NULL; h = h->next)
         if (h->tls != NULL) point_fast_paths(h, on);
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+}
+
+void vt__heap_divert(bool on) {
+    struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+    if (h == NULL || !vt__enter()) return;
+    vt_lock(&vt__heaps_lock);
+    h->is_diverted = on;
+    point_fast_paths(h, atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
     vt_unlock(&vt__heaps_lock);
     vt__leave();
 }
@@ -132,6 +142,7 @@ void vt__heap_detach_thread(void) {
     h->label = 0;
     vt_lock(&vt__heaps_lock);
     h->tls = NULL;
+    h->is_diverted = false;
     vt__tls.heap = NO_HEAP;
     vt__tls.real = NULL;
     vt__tls.tag = 0;

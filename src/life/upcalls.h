@@ -10,7 +10,9 @@ VT_HIDDEN_BEGIN
 struct vt_door {
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
-    void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
+    void (*begin)(void);               /* once the heap works and may be called; NULL: nothing */
+    bool realloc_0_gives_block;        /* else realloc(p, 0) frees p and answers NULL */
+    void (*no_memory)(size_t n_bytes); /* so much was refused; inside malloc. NULL: nothing */
 };
 
 extern const struct vt_door vt__door;

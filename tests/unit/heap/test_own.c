@@ -113,6 +113,30 @@ TEST(own, aligned_and_zeroed_blocks_are_that) {
     vt__own_destroy(o);
 }
 
+TEST(own, a_block_may_begin_behind_the_start_of_its_run) {
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 0; i < vt_countof(sizes); i++)
+        for (size_t skipped = 0; skipped < VT_SLICE; skipped = skipped * 3 + 8) {
+            void *p = i % 2 == 0 ? vt__own_alloc_behind(o, skipped, sizes[i], true)
+                                 : vt__alloc_behind(skipped, sizes[i], true);
+            assert_int_equal((uintptr_t)p % VT_SLICE, skipped);
+            assert_true(vt__usable_size(p) >= sizes[i]);
+            assert_true(vt__own_of(p) == (i % 2 == 0 ? o : NULL));
+            check_zero(p, vt_min(vt__usable_size(p), 70000));
+            fill(p, sizes[i]);
+            void *to = vt__realloc(p, sizes[i] + 100000);
+            check_filled(to, p, sizes[i]);
+            if (to != p || i % 2 != 0) vt__free(to);
+        }
+    void *kept = vt__own_alloc_behind(o, 24, 100, false);
+    struct vt_own_area a;
+    assert_true(vt__own_area(o, 0, &a));
+    assert_ptr_equal(a.at, kept);
+    vt__own_destroy(o);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
 TEST(own, what_cannot_be_is_refused) {
     struct vt_own *o = vt__own_new();
     errno = 0;
