@@ -10,12 +10,22 @@ set(VT_MIMALLOC_SOURCES src/dialect/door_mimalloc.c src/dialect/mimalloc_environ
     src/dialect/mimalloc_message.c src/dialect/mimalloc_alloc.c src/dialect/mimalloc_names.c src/dialect/mimalloc_heap.c
     src/dialect/mimalloc_stats.c src/dialect/mimalloc_arena.c)
 
+# The names of C and C++ with mimalloc's rules: what heap they take from, what calloc clears, what realloc to 0 gives.
+vt_objects(mimalloc_names ${VT_OVERRIDE_SOURCES})
+target_compile_definitions(mimalloc_names PRIVATE vt__malloc_slow=vt__mi_malloc_slow vt__malloc=vt__mi_plain_malloc
+    vt__calloc=vt__mi_plain_calloc vt__realloc=vt__mi_plain_realloc vt__aligned_alloc=vt__mi_plain_aligned)
+string(REPLACE vitrine_names mimalloc_names VT_SHARED_OBJECTS "${VT_SHARED_OBJECTS}")
+string(REPLACE vitrine_names mimalloc_names VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
+
 vt_library(mimalloc SHARED mimalloc ${VT_MIMALLOC_SOURCES} src/dialect/mimalloc_v3.c)
 set_target_properties(mimalloc PROPERTIES SOVERSION 3 VERSION 3.4)
 vt_library(mimalloc_v2 SHARED mimalloc ${VT_MIMALLOC_SOURCES} src/dialect/mimalloc_v2.c)
 # a name of its own while it is built: libmimalloc.so is the other's
 set_target_properties(mimalloc_v2 PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/mimalloc-2 SOVERSION 2 VERSION 2.4)
 vt_library(mimalloc_static STATIC mimalloc ${VT_MIMALLOC_SOURCES} src/dialect/mimalloc_v3.c)
+
+string(REPLACE mimalloc_names vitrine_names VT_SHARED_OBJECTS "${VT_SHARED_OBJECTS}")
+string(REPLACE mimalloc_names vitrine_names VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
 
 set(VT_MIMALLOC_OBJECT ${CMAKE_BINARY_DIR}/lib/mimalloc.o)
 add_custom_command(OUTPUT ${VT_MIMALLOC_OBJECT}

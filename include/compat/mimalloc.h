@@ -191,7 +191,7 @@ mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_of(const void *p);
 mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy, void *arena);
 MI_CALL void mi_heap_set_numa_affinity(mi_heap_t *heap, int numa_node);
 
-/* What mi_malloc and the other mi_ functions of the calling thread allocate from. */
+/* What the calling thread allocates from: by mi_malloc, malloc, operator new. */
 MI_CALL mi_heap_t *mi_heap_set_default(mi_heap_t *heap); /* answers the one before */
 MI_CALL mi_heap_t *mi_heap_get_default(void);
 MI_CALL mi_heap_t *mi_heap_get_backing(void);

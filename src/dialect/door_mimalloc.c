@@ -4,5 +4,4 @@
 
 const struct vt_door vt__door = {.read_environment = vt__mimalloc_read_environment,
                                  .begin = vt__mi_begin_process,
-                                 .realloc_0_gives_block = true,
                                  .no_memory = vt__mi_no_memory};

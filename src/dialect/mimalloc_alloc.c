@@ -22,7 +22,7 @@ __thread struct vt_own *vt__mi_default __attribute__((tls_model("initial-exec"))
 
 /* ---- one block ---- */
 
-static void *malloc_slow(size_t n_bytes) {
+void *vt__mi_malloc_slow(size_t n_bytes) {
     static _Atomic unsigned n_calls;
     if (atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed) % SLOW_CALLS == SLOW_CALLS - 1)
         vt__mi_deferred_free(/* force */ false);
@@ -164,10 +164,23 @@ char *vt__mi_realpath(struct vt_own *o, const char *name, char *resolved) {
     return vt__mi_strndup(o, path, PATH_MAX);
 }
 
-/* ---- by their names ---- */
+/* ---- by the names of C ---- */
 
-VT_EXPORT void *mi_malloc(size_t size) { return vt__fast_malloc_or(size, malloc_slow); }
-VT_EXPORT void *mi_malloc_small(size_t size) { return vt__fast_malloc_or(size, malloc_slow); }
+void *vt__mi_plain_malloc(size_t n_bytes) {
+    return vt__fast_malloc_or(n_bytes, vt__mi_malloc_slow);
+}
+void *vt__mi_plain_calloc(size_t n, size_t each_bytes) { return mi_calloc(n, each_bytes); }
+void *vt__mi_plain_realloc(void *p, size_t n_bytes) { return mi_realloc(p, n_bytes); }
+void *vt__mi_plain_aligned(size_t align, size_t n_bytes) {
+    return aligned(vt__mi_default, n_bytes, align, /* zero */ false);
+}
+
+/* ---- by their own ---- */
+
+VT_EXPORT void *mi_malloc(size_t size) { return vt__fast_malloc_or(size, vt__mi_malloc_slow); }
+VT_EXPORT void *mi_malloc_small(size_t size) {
+    return vt__fast_malloc_or(size, vt__mi_malloc_slow);
+}
 VT_EXPORT void mi_free(void *p) { vt__fast_free(p); }
 VT_EXPORT void mi_free_small(void *p) { vt__fast_free(p); }
 

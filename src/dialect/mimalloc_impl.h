@@ -44,7 +44,7 @@ enum vt_mi_option {
     VT_MI_N_OPTIONS
 };
 
-enum vt_mi_unit { VT_MI_PLAIN, VT_MI_KIB };
+enum vt_mi_unit { VT_MI_PLAIN, VT_MI_PAST /* v3 calls it deprecated */, VT_MI_KIB };
 
 struct vt_mi_option_row {
     const char *name, *older_name; /* NULL: none */
@@ -93,6 +93,13 @@ void vt__mi_begin_process(void);       /* the heap works */
 /* ---- allocation; `o` NULL: from the thread's own heap ---- */
 
 extern __thread struct vt_own *vt__mi_default __attribute__((tls_model("initial-exec")));
+
+/* What libc.c and cxx.c call in this library instead of what they call in libvitrine: cmake/mimalloc.cmake. */
+void *vt__mi_malloc_slow(size_t n_bytes);
+void *vt__mi_plain_malloc(size_t n_bytes);
+void *vt__mi_plain_calloc(size_t n, size_t each_bytes);
+void *vt__mi_plain_realloc(void *p, size_t n_bytes);
+void *vt__mi_plain_aligned(size_t align, size_t n_bytes);
 
 void *vt__mi_alloc(struct vt_own *o, size_t n_bytes, bool zero);
 /* The address `offset` bytes into it is aligned. */

@@ -180,7 +180,7 @@ void vt__mi_begin_process(void) {
     is_main = true;
     if (is_verbose()) mi_options_print_out(NULL, NULL);
     say_process("process init: ");
-    if (is_verbose()) {
+    if (is_verbose() && (vt__os_n_nodes() > 1 || vt__mi_line.line == VT_MI_V2)) {
         struct vt_mi_message m;
         vt__mi_begin(&m, "mimalloc: using ");
         vt__text_uint(&m.text, vt__os_n_nodes());

@@ -132,6 +132,7 @@ static void put_option(struct vt_text *t, enum vt_mi_option o) {
     if (row->number[vt__mi_line.line] < 0) return;
     put_line_start(t);
     vt__text_put(t, "option '");
+    if (row->unit == VT_MI_PAST && vt__mi_line.line == VT_MI_V3) vt__text_put(t, "deprecated_");
     vt__text_put(t, row->name);
     vt__text_put(t, "': ");
     vt__text_int(t, vt__mi_option(o));

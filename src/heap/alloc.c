@@ -529,9 +529,8 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
     if (n_bytes == 0) {
-        void *smallest = vt__life_realloc_0_gives_block() ? vt__fast_malloc(0) : NULL;
         vt__fast_free(p);
-        return smallest;
+        return NULL;
     }
     if (n_bytes > PTRDIFF_MAX) return no_memory(n_bytes);
     struct slab *s = head_of(p);

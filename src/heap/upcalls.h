@@ -14,8 +14,7 @@ void vt__life_control_wanted(void);    /* another process asks for something; no
 bool vt__life_thread_is_staying(void); /* false: this thread has begun to end */
 void vt__life_purge_wanted(
     void); /* memory waits to be given back; nobody may call us for a while */
-bool vt__life_realloc_0_gives_block(void); /* else it frees, and answers NULL */
-void vt__life_no_memory(size_t n_bytes);   /* so much was refused; no lock is held */
+void vt__life_no_memory(size_t n_bytes); /* so much was refused; no lock is held */
 void vt__life_foreign_free(
     void *p); /* p is not ours: another malloc's, or a mistake (does not return then) */
 void *vt__life_foreign_realloc(void *p, size_t n_bytes);

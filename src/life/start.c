@@ -63,8 +63,6 @@ int vt__life_start(void) {
     return 0;
 }
 
-bool vt__life_realloc_0_gives_block(void) { return vt__door.realloc_0_gives_block; }
-
 void vt__life_no_memory(size_t n_bytes) {
     if (vt__door.no_memory != NULL) vt__door.no_memory(n_bytes);
 }

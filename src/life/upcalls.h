@@ -11,7 +11,6 @@ struct vt_door {
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
     void (*begin)(void);               /* once the heap works and may be called; NULL: nothing */
-    bool realloc_0_gives_block;        /* else realloc(p, 0) frees p and answers NULL */
     void (*no_memory)(size_t n_bytes); /* so much was refused; inside malloc. NULL: nothing */
 };
 

@@ -5,6 +5,10 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
 
+/* Another parser brings inputs of its own. */
+#ifdef VT_FUZZ_ODD
+#include VT_FUZZ_ODD
+#else
 static const char *const odd[] = {
     "",
     ",",
@@ -74,6 +78,7 @@ static const char *const odd[] = {
     "X=1",
     "limit=1,retain=2,purge_delay=3,stats,thp=on,deepbind=yes,numa_nodes=1,window=1G,soft_limit=5,purge_thread=off",
 };
+#endif
 
 static const unsigned char changes[] = {0,   1,   '\n', ' ', ',', '=',  '0',  '9',
                                         'K', 'k', 'T',  'z', '_', 0x7f, 0x80, 0xff};

@@ -40,6 +40,9 @@ static void check_plain(void) {
         p = mi_calloc(n, 1);
         CHECK_TRUE(is_zero(p, mi_usable_size(p)));
         free(p); /* one malloc, two names */
+        p = calloc(1, n);
+        CHECK_TRUE(is_zero(p, mi_usable_size(p)));
+        mi_free(p);
         p = malloc(n);
         CHECK_EQ(mi_usable_size(p), malloc_usable_size(p));
         mi_free(p);

@@ -58,6 +58,8 @@ static void check_default(void) {
     CHECK_TRUE(mi_heap_contains_block(h, s));
     CHECK_TRUE(mi_check_owned(p));
     CHECK_TRUE(!mi_heap_contains_block(h, outside));
+    void *plain[] = {malloc(100), calloc(10, 300), realloc(NULL, 100000), aligned_alloc(64, 640)};
+    for (unsigned i = 0; i < 4; i++) CHECK_TRUE(mi_heap_contains_block(h, plain[i]));
     for (unsigned i = 0; i < 1000; i++) mi_free(mi_malloc(i));
     CHECK_TRUE(mi_heap_set_default(before) == h);
     CHECK_TRUE(mi_heap_contains_block(before, outside));
