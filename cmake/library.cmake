@@ -60,6 +60,7 @@ endfunction()
 
 function(vt_link_options target)
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
+        -Wl,-T,${CMAKE_SOURCE_DIR}/cmake/rodata_first.ld
         -Wl,-z,max-page-size=65536 # the first window begins with the first function, wherever the library is loaded
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
 endfunction()
