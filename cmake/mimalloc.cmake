@@ -6,7 +6,7 @@
 #
 # The CMake package `mimalloc` has the targets mimalloc and mimalloc-static.
 
-set(VT_MIMALLOC_SOURCES src/dialect/door_mimalloc.c src/dialect/mimalloc_environment.c src/dialect/mimalloc_options.c
+set(VT_MIMALLOC_SOURCES src/dialect/door_mimalloc.c src/dialect/mimalloc_environment.c src/dialect/mimalloc_values.c src/dialect/mimalloc_options.c
     src/dialect/mimalloc_message.c src/dialect/mimalloc_alloc.c src/dialect/mimalloc_names.c src/dialect/mimalloc_heap.c
     src/dialect/mimalloc_stats.c src/dialect/mimalloc_arena.c)
 

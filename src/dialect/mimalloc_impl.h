@@ -1,7 +1,7 @@
 /* mimalloc_impl.h - what the files of the mimalloc dialect share.
  *
  *   mimalloc_environment.c   MIMALLOC_... variables, and how their values are read
- *   mimalloc_options.c       mi_option_..., and what some of them mean here
+ *   mimalloc_values.c        the options, and what some of them mean here; mimalloc_options.c: mi_option_...
  *   mimalloc_message.c       what is printed, and who else hears of it
  *   mimalloc_alloc.c         mi_malloc and its sisters; mimalloc_names.c: those of other systems and of C++
  *   mimalloc_heap.c          mi_heap_..., mi_theap_...

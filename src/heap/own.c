@@ -185,9 +185,10 @@ static void *end(struct heap *h, void *p, size_t n_bytes) {
 
 /* Is this malloc of the calling thread to be sampled? Its countdown knows of both kinds of heaps. */
 static bool is_drawn(struct heap *h, unsigned cls) {
-    if (cls >= VT_N_SMALL) return --h->draw[cls].countdown == 0 && vt__draw_medium(h, cls);
+    struct draw *d = &h->draw[cls];
+    if (cls >= VT_N_SMALL) return --d->countdown == 0 && vt__draw_medium(h, cls);
     if (vt__draw_small(h, cls)) return true;
-    h->draw[cls].countdown--;
+    d->countdown--;
     return false;
 }
 

@@ -14,7 +14,7 @@ static unsigned n_warnings;
 #define vt__warn heard
 static void heard(const char *a, const char *subject, const char *b);
 #include "dialect/mimalloc_environment.c"
-#include "dialect/mimalloc_options.c"
+#include "dialect/mimalloc_values.c"
 #undef vt__warn
 #undef vt__os_environment
 
@@ -40,11 +40,6 @@ void vt__mi_warn(struct vt_mi_message *m) {
     EXPECT(!m->text.is_cut);
     n_warnings++;
 }
-struct vt_text *vt__mi_print_begin(struct vt_mi_printer *p, mi_output_fun *out, void *arg) {
-    (void)out, (void)arg;
-    return &p->text;
-}
-bool vt__mi_started(void) { return true; }
 
 static void heard(const char *a, const char *subject, const char *b) {
     (void)a, (void)b;

@@ -28,7 +28,8 @@ int main(void) {
     return 0;
 }
 C
-built() { # built WHAT PROGRAM
+# built WHAT PROGRAM: it runs, and its memory is ours
+built() {
     local seen
     seen=$(LD_LIBRARY_PATH=$lib "$2") || fail "$1: the program fails"
     [ "$seen" = "30403 1" ] || fail "$1: expected '30403 1', saw '$seen'"
@@ -36,15 +37,20 @@ built() { # built WHAT PROGRAM
 flags="-Wall -Werror -fno-builtin -I$TMP/prefix/include"
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_LIBDIR=$lib/pkgconfig
 # shellcheck disable=SC2046,SC2086
-$CC -fno-builtin -o "$TMP/pc" "$TMP/hello.c" $(pkg-config --cflags --libs mimalloc) && built "pkg-config" "$TMP/pc"
+$CC -fno-builtin -o "$TMP/pc" "$TMP/hello.c" $(pkg-config --cflags --libs mimalloc) || fail "pkg-config: does not build"
+built "pkg-config" "$TMP/pc"
 # shellcheck disable=SC2086
-$CC $flags -DOVERRIDE -o "$TMP/override" "$TMP/hello.c" -L"$lib" -lmimalloc && built "mimalloc-override.h" "$TMP/override"
+$CC $flags -DOVERRIDE -o "$TMP/override" "$TMP/hello.c" -L"$lib" -lmimalloc || fail "mimalloc-override.h: does not build"
+built "mimalloc-override.h" "$TMP/override"
 # shellcheck disable=SC2086
-$CC $flags -o "$TMP/object" "$lib/mimalloc.o" "$TMP/hello.c" -pthread && built "mimalloc.o first" "$TMP/object"
+$CC $flags -o "$TMP/object" "$lib/mimalloc.o" "$TMP/hello.c" -pthread || fail "mimalloc.o first: does not build"
+built "mimalloc.o first" "$TMP/object"
 # shellcheck disable=SC2086
-$CC $flags -static -o "$TMP/static_object" "$lib/mimalloc.o" "$TMP/hello.c" -pthread && built "mimalloc.o, static" "$TMP/static_object"
+$CC $flags -static -o "$TMP/static_object" "$lib/mimalloc.o" "$TMP/hello.c" -pthread || fail "mimalloc.o, static: does not build"
+built "mimalloc.o, static" "$TMP/static_object"
 # shellcheck disable=SC2086
-$CC $flags -o "$TMP/archive" "$TMP/hello.c" "$lib/libmimalloc.a" -pthread && built "libmimalloc.a" "$TMP/archive"
+$CC $flags -o "$TMP/archive" "$TMP/hello.c" "$lib/libmimalloc.a" -pthread || fail "libmimalloc.a: does not build"
+built "libmimalloc.a" "$TMP/archive"
 
 mkdir "$TMP/project"
 cp "$TMP/hello.c" "$TMP/project/"

@@ -311,6 +311,18 @@ TEST_WITH(own, samples_outlive_a_deleted_heap_and_go_with_their_blocks, "VITRINE
     assert_int_equal(n_used_slices(), 0);
 }
 
+TEST_WITH(own, a_slab_knows_when_its_last_sample_is_gone, "VITRINE_SAMPLE=1K") {
+    struct vt_own *o = vt__own_new();
+    static void *at[200];
+    for (unsigned i = 0; i < 200; i++) at[i] = take_from(o, 100);
+    struct slab *s = slab_of(at[0]);
+    assert_true(n_sampled(s) > 0);
+    for (unsigned i = 0; i < 200; i++) vt__free(at[i]);
+    assert_int_equal(n_sampled(s), 0); /* kept, as the last of its class */
+    assert_int_equal(o->slabs[s->cls].first, vt__slab_id(s));
+    vt__own_destroy(o);
+}
+
 TEST_WITH(own, samples_tell_how_much_there_is, "VITRINE_SAMPLE=16K") {
     struct vt_own *o = vt__own_new();
     size_t n_bytes = 0;
