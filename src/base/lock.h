@@ -16,12 +16,14 @@
 VT_HIDDEN_BEGIN
 
 enum vt_lock_rank {
-    VT_LOCK_START,  /* life: one thread initialises */
-    VT_LOCK_WAITS,  /* life: the contention profile is started or stopped */
-    VT_LOCK_CPU,    /* life: the CPU profiler is started or stopped */
-    VT_LOCK_TASKS,  /* probe: which threads have a timer */
-    VT_LOCK_PROBE,  /* probe: what is known about samples */
-    VT_LOCK_HEAPS,  /* heap: the registry and the pool of heaps without a thread */
+    VT_LOCK_START, /* life: one thread initialises */
+    VT_LOCK_WAITS, /* life: the contention profile is started or stopped */
+    VT_LOCK_CPU,   /* life: the CPU profiler is started or stopped */
+    VT_LOCK_TASKS, /* probe: which threads have a timer */
+    VT_LOCK_PROBE, /* probe: what is known about samples */
+    VT_LOCK_HEAPS, /* heap: the registry and the pool of heaps without a thread */
+    VT_LOCK_OWN,   /* heap: some of the heaps beside the threads'; fork takes all, in order */
+    VT_LOCK_OWN_LAST = VT_LOCK_OWN + 15,
     VT_LOCK_MEDIUM, /* heap: the slabs of one medium class; fork takes all, in order */
     VT_LOCK_MEDIUM_LAST = VT_LOCK_MEDIUM + 47,
     VT_LOCK_SAMPLED, /* heap: the slabs of sampled blocks */

@@ -86,12 +86,17 @@ void vt__leave(void) {
     vt__tls.is_busy = false;
 }
 
+VT_COLD static void *no_memory(size_t n_bytes) {
+    vt__life_no_memory(n_bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+
 /* What follows a slow malloc: a borrowed heap goes back, and the rules about failing. */
-static void *finish(struct heap *h, void *p) {
+static void *finish(struct heap *h, void *p, size_t n_bytes) {
     vt__leave();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
-    if (vt_unlikely(p == NULL)) errno = ENOMEM;
-    return p;
+    return vt_likely(p != NULL) ? p : no_memory(n_bytes);
 }
 
 static uint8_t watch(void) {
@@ -138,22 +143,18 @@ static void *told_again(void *p, size_t n_bytes) {
     return p;
 }
 
-static void *no_memory(void) {
-    errno = ENOMEM;
-    return NULL;
-}
-
 /* Not from the shelf, but from a slab, and by the way some for the shelf; or a sample. is_zero may be NULL. */
 VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is_zero) {
     bool is_counted = vt__tls.real != NULL;
     bool unused;
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
     if (!is_counted) h->draw[cls].countdown--;
     if (vt_unlikely(h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
-        return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused));
+        return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused),
+                      n_bytes);
     struct block *b = shelf_pop(h, cls); /* it was the countdown that brought us here */
-    return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero));
+    return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero), n_bytes);
 }
 
 VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
@@ -174,7 +175,7 @@ static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
     vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, draw));
 }
 
-static void *take_large(struct heap *h, void *p, size_t n_bytes) {
+void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     h->bytes.allocated += vt__large_usable(s);
@@ -185,8 +186,8 @@ static void *take_large(struct heap *h, void *p, size_t n_bytes) {
 /* A block of `n` bytes, of which n_bytes were asked for. */
 VT_INLINE void *small_slow(size_t n, size_t n_bytes) {
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
-    return told(finish(h, take_small(h, vt__class_of(n), n_bytes)), n_bytes);
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
+    return told(finish(h, take_small(h, vt__class_of(n), n_bytes), n_bytes), n_bytes);
 }
 
 void *vt__malloc_slow(size_t n_bytes) {
@@ -194,9 +195,9 @@ void *vt__malloc_slow(size_t n_bytes) {
         return told(take_medium(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
     if (n_bytes <= VT_SMALL_MAX) return small_slow(n_bytes + (n_bytes == 0), n_bytes);
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
     void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
-    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
+    return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
@@ -218,12 +219,12 @@ static void *calloc_medium(size_t n_bytes) {
 
 void *vt__calloc(size_t n, size_t each_bytes) {
     size_t n_bytes;
-    if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory();
+    if (__builtin_mul_overflow(n, each_bytes, &n_bytes)) return no_memory(SIZE_MAX);
     if (n_bytes > VT_MEDIUM_MAX) {
         struct heap *h = my_heap();
-        if (h == NULL || !vt__enter()) return no_memory();
+        if (h == NULL || !vt__enter()) return no_memory(n_bytes);
         void *large = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ true);
-        return told(finish(h, take_large(h, large, n_bytes)), n_bytes);
+        return told(finish(h, vt__take_large(h, large, n_bytes), n_bytes), n_bytes);
     }
     if (n_bytes > VT_SMALL_MAX) return calloc_medium(n_bytes);
     void *p = vt__fast_malloc(n_bytes);
@@ -239,19 +240,22 @@ VT_COLD static void *aligned_watched(size_t n, size_t n_bytes) { return small_sl
 /* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
  * is a class; of the eight medium classes of a doubling, one is. */
 void *vt__aligned_alloc(size_t align, size_t n_bytes) {
-    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory(n_bytes);
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return is_watched() ? aligned_watched(n, n_bytes) : vt__fast_malloc(n);
-    if (align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
-        unsigned cls = vt__class_of(n);
-        while ((vt__classes[cls].block_bytes & (align - 1)) != 0)
-            cls++; /* the last class, 64 KiB, suits all */
-        return told(take_medium(cls, n_bytes, NULL), n_bytes);
-    }
+    if (align <= VT_SLICE && n <= VT_MEDIUM_MAX)
+        return told(take_medium(vt__class_aligned(n, align), n_bytes, NULL), n_bytes);
     struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
     void *p = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
-    return told(finish(h, take_large(h, p, n_bytes)), n_bytes);
+    return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
+}
+
+void *vt__alloc_behind(size_t skipped, size_t n_bytes, bool zero) {
+    struct heap *h = my_heap();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
+    void *p = vt__large_alloc_behind(n_bytes, skipped, zero);
+    return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
 }
 
 /* ---- free ---- */
@@ -333,10 +337,25 @@ static void free_sampled(struct slab *s, struct block *b) {
         return;
     }
     count_freed(vt__class_bytes(s->cls));
-    vt__probe_freed(b);
+    (void)vt__probe_freed(b);
     vt__sampled_give(s, b);
     vt__leave();
     vt__poll();
+}
+
+/* Of a heap that is no thread's. */
+static void free_of_own(struct slab *s, uintptr_t owner, void *p) {
+    if (block_number((uintptr_t)p & (VT_SLICE - 1), s) >= vt_racy_read(s->carved)) vt__bad_free(p);
+    if (!vt__enter()) {
+        defer(p);
+        return;
+    }
+    bool is_done = vt__own_free(s, owner, p);
+    vt__leave();
+    if (is_done)
+        vt__poll();
+    else
+        vt__free(p);
 }
 
 VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
@@ -346,6 +365,8 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
         free_sampled(s, p);
     else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0)
         vt__bad_free(p);
+    else if ((owner & VT_OWNER_OWN) == VT_OWNER_OWN)
+        free_of_own(s, owner, p);
     else
         free_without_heap(s, p);
 }
@@ -421,7 +442,7 @@ void vt__free(void *p) { vt__fast_free(p); }
 /* Does a block that was not freed start at p? Of another thread's small blocks we do not ask its slab. */
 static bool is_live(const struct slab *s, uintptr_t owner, const void *p) {
     size_t offset = (uintptr_t)p & (VT_SLICE - 1);
-    if (owner == VT_OWNER_LARGE) return offset == 0;
+    if (owner == VT_OWNER_LARGE) return offset == s->carved;
     size_t k = block_number(offset, s);
     if (k >= vt_racy_read(s->carved) || is_shelved(p)) return false;
     return (owner != (uintptr_t)vt__tls.real && !(VT_HARDEN > 1 && owner == VT_OWNER_MEDIUM)) ||
@@ -487,7 +508,7 @@ bool vt__heap_block(const void *p, struct vt_heap_block *out) {
     if (owner == VT_OWNER_LARGE) {
         out->number = 0;
         out->n_bytes = vt__large_usable(s);
-        return offset == 0;
+        return offset == s->carved;
     }
     if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0) return false;
     out->number = VT_HARDEN > 0 ? block_number(offset, s) : offset * s->recip >> 32;
@@ -500,8 +521,9 @@ bool vt__heap_block(const void *p, struct vt_heap_block *out) {
 static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
-    if (h == NULL || !vt__enter()) return no_memory();
-    return told(finish(h, take_large(h, vt__large_alloc_growing(n_bytes), n_bytes)), n_bytes);
+    if (h == NULL || !vt__enter()) return no_memory(n_bytes);
+    return told(finish(h, vt__take_large(h, vt__large_alloc_growing(n_bytes), n_bytes), n_bytes),
+                n_bytes);
 }
 
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
@@ -531,7 +553,7 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     if (to == p)
         note_resized(s, p, usable, n_bytes);
     else if (vt__tls.real != NULL)
-        take_large(vt__tls.real, to, n_bytes);
+        vt__take_large(vt__tls.real, to, n_bytes);
     if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
     if (known != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
     return to;
@@ -563,12 +585,12 @@ static void *resized(const void *from, void *to, size_t n_bytes) {
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
     if (n_bytes == 0) return vt__life_realloc_0(p);
-    if (n_bytes > PTRDIFF_MAX) return no_memory();
+    if (n_bytes > PTRDIFF_MAX) return no_memory(n_bytes);
     struct slab *s = head_of(p);
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
-        if (!vt__enter()) return no_memory();
+        if (!vt__enter()) return no_memory(n_bytes);
         void *to = realloc_large(s, p, n_bytes);
         vt__leave();
         vt__poll();

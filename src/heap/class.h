@@ -42,6 +42,13 @@ VT_INLINE unsigned vt__class_of(size_t n_bytes) {
     return VT_N_SMALL + (top - 10) * 8 + (unsigned)((n >> (top - 3)) & 7);
 }
 
+/* The first class from n_bytes on whose blocks are all aligned; align <= VT_SLICE. The last one, 64 KiB, suits all. */
+VT_INLINE unsigned vt__class_aligned(size_t n_bytes, size_t align) {
+    unsigned cls = vt__class_of(n_bytes);
+    while ((vt__classes[cls].block_bytes & (align - 1)) != 0) cls++;
+    return cls;
+}
+
 VT_INLINE size_t vt__class_bytes(unsigned cls) {
     if (cls < VT_N_SMALL) return (cls + 1) * VT_BLOCK_ALIGN;
     unsigned m = cls - VT_N_SMALL;

@@ -46,22 +46,28 @@ VT_INLINE size_t number_in_slab(const struct block *b, const struct slab *s) {
     return ((uintptr_t)b & (VT_SLICE - 1)) * s->recip >> 32;
 }
 
-VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
+typedef void *vt_malloc_slow(size_t n_bytes);
+
+VT_INLINE void *vt__fast_malloc_or(size_t n_bytes, vt_malloc_slow *slow) {
     size_t i = n_bytes - 1; /* malloc(0) wraps around and goes the slow way */
     struct heap *h = vt_racy_read(vt__tls.heap);
     if (vt_unlikely(i >= VT_SMALL_MAX) || vt_unlikely(VT_HARDEN > 0 && h == NULL))
-        return vt__malloc_slow(n_bytes);
+        return slow(n_bytes);
     i >>= 4;
     VT_KEEP_IN_RCX(i);
     struct block *b = h->list[i];
     VT_KEEP_IN_RAX(b);
     uintptr_t d = link_distance(b);
     if (vt_unlikely(link_is_far(d, VT_SLICE)))
-        return vt__malloc_slow(n_bytes); /* last block, empty, or damaged */
+        return slow(n_bytes); /* last block, empty, or damaged */
     struct block *next = link_follow(b, d);
     h->list[i] = next;
     __builtin_prefetch(next, 1); /* the next malloc reads its link: docs/decisions/prefetch.md */
     return vt__secure_handed_out(b);
+}
+
+VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
+    return vt__fast_malloc_or(n_bytes, vt__malloc_slow);
 }
 
 /* A block of one of our own small slabs. */

@@ -20,9 +20,11 @@ void vt__free(void *p);
 void *vt__calloc(size_t n, size_t each_bytes);
 void *vt__realloc(void *p, size_t n_bytes);
 void *vt__aligned_alloc(size_t align, size_t n_bytes); /* align: a power of two; any size */
-size_t vt__usable_size(const void *p);                 /* 0 for NULL */
-bool vt__resize_in_place(void *p, size_t n_bytes);     /* false: it stays as it was */
-void vt__free_sized(void *p, size_t n_bytes);          /* the secure build checks the size */
+/* A block that begins so many bytes, less than 32 KiB, behind a multiple of 32 KiB. It has OS pages of its own. */
+void *vt__alloc_behind(size_t skipped, size_t n_bytes, bool zero);
+size_t vt__usable_size(const void *p);             /* 0 for NULL */
+bool vt__resize_in_place(void *p, size_t n_bytes); /* false: it stays as it was */
+void vt__free_sized(void *p, size_t n_bytes);      /* the secure build checks the size */
 
 /* Start and threads, for life/. */
 int vt__heap_start(void); /* once, before anything else: 0 or -errno */
@@ -30,6 +32,9 @@ void vt__heap_detach_thread(
     void); /* this thread's memory becomes anybody's; it may come back later */
 void vt__heap_fork_prepare(void);
 void vt__heap_fork_done(bool is_child);
+
+/* The calling thread's mallocs take their slow path, for a dialect that has a slow path of its own (fast.h). */
+void vt__heap_divert(bool on);
 
 /* Memory given back. */
 size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
@@ -97,6 +102,33 @@ enum vt_dump_cause {
     VT_CAUSE_EXIT
 };
 extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
+
+/* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
+struct vt_own;
+struct vt_own *vt__own_new(void); /* NULL: no memory */
+void *vt__own_alloc(
+    struct vt_own *o, size_t align, size_t n_bytes,
+    bool zero); /* align: a power of two. zero: all of the block, not only n_bytes */
+void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes,
+                           bool zero);  /* as vt__alloc_behind */
+void vt__own_destroy(struct vt_own *o); /* every block of it is freed, and it is gone */
+void vt__own_delete(
+    struct vt_own *o); /* it is gone; blocks in use become the calling thread's, or everybody's */
+void vt__own_collect(struct vt_own *o);   /* memory it keeps for its next blocks is given back */
+struct vt_own *vt__own_of(const void *p); /* NULL: p is in none of them */
+uint32_t vt__own_number(
+    const struct vt_own *o); /* 1, 2, 3, ...; one that is gone leaves it to another */
+struct vt_own_area {
+    char *at;
+    size_t n_bytes, block_bytes;
+    size_t n_carved, n_used; /* blocks handed out so far, and in use */
+    uint32_t is_used[16];    /* a bit for each of the first */
+};
+bool vt__own_area(struct vt_own *o, size_t n,
+                  struct vt_own_area *out); /* its n-th slab or large block; false: it has fewer */
+
+/* The same for the calling thread's heap and what all threads share, from *cursor on, 0 at first (visit.c). */
+bool vt__heap_area(size_t *cursor, struct vt_own_area *out);
 
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);

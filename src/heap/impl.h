@@ -73,7 +73,9 @@ enum {
     VT_OWNER_INNER = 1, /* bit */
     VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
     VT_OWNER_MEDIUM = 4,
-    VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE
+    VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
+    VT_OWNER_OWN =
+        16 | VT_OWNER_LARGE /* bits beside the address of a heap that is no thread's, own.c */
 };
 
 enum slab_state {
@@ -94,7 +96,7 @@ struct slab {
     _Atomic uintptr_t owner;
     uint64_t
         recip; /* of the block size; copied here so that free finds it in the line it has; 0: no slab starts here */
-    size_t carved; /* blocks handed out at least once */
+    size_t carved; /* blocks handed out at least once. LARGE: bytes before the block */
     uint8_t cls;
     uint8_t delta; /* slices back to the first one */
     /* owner only */
@@ -102,12 +104,13 @@ struct slab {
     bool was_zero; /* uncarved memory is known to be zero */
     uint32_t
         room; /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
-    struct block *free; /* freed by the owner, newest first; NULL when none */
+    struct block *
+        free; /* freed by the owner, newest first; NULL when none. LARGE: the heap of own.c it is in */
     uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
-    slab_id next, prev;                        /* the partial or full queue of its bin */
+    slab_id next, prev; /* the partial or full queue of its bin; LARGE: see own.c */
     /* any thread */
     _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
-    uint32_t run_slices;          /* LARGE: slices of the run */
+    uint32_t run_slices;          /* LARGE: slices of the run. Of own.c: sampled blocks */
     _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
 } VT_ALIGNED(VT_CACHE_LINE);
 _Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
@@ -194,6 +197,7 @@ struct heap {
     uint32_t number;            /* 1, 2, 3, ...: what profiles call its thread */
     bool is_first;              /* of the process */
     bool is_borrowed;           /* its thread is ending: give it back after each use */
+    bool is_diverted;           /* vt__heap_divert; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -345,6 +349,8 @@ uint32_t vt__slab_n_out(
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
+void vt__slab_join(struct heap *h,
+                   struct slab *s); /* in no queue, with room == blocks out: h's from now on */
 
 /* shelf.c */
 void vt__send_home(
@@ -359,6 +365,7 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* N
 void vt__medium_give(unsigned cls, struct block *list);      /* linked as on a shelf */
 struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
+void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
 #if VT_HARDEN > 1
 void vt__medium_mark(struct slab *s, struct block *b); /* freed, but not given back yet */
 #endif
@@ -401,6 +408,10 @@ size_t vt__heaps_count(size_t *n_live);
 
 /* large.c */
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */
+void *vt__large_alloc_behind(
+    size_t n_bytes, size_t skipped,
+    bool zero); /* so many bytes behind a slice's start, less than a slice; NULL: no memory */
+void *vt__large_start(const struct slab *s); /* its block */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
 bool vt__large_resize(struct slab *s, size_t n_bytes); /* where it is; false: it stays as it was */
@@ -408,6 +419,17 @@ void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it
 void *vt__large_alloc_growing(
     size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */
 #define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
+
+/* own.c */
+void vt__owns_open(void);
+void vt__owns_fork_prepare(void);
+void vt__owns_fork_done(bool is_child);
+bool vt__own_free(struct slab *s, uintptr_t owner,
+                  void *p); /* the owner as it was read; false: it has another now, free it again */
+void vt__own_forget_run(struct slab *s); /* its LARGE block is being freed */
+#ifdef VT_WITH_AUDIT
+void vt__own_audit(struct vt_own *o);
+#endif
 
 /* check.c: the user's heap is damaged; say so and stop */
 VT_NORETURN VT_COLD void vt__bad_free(const void *p);
@@ -422,6 +444,8 @@ enum { VT_WATCH_EXACT = 1, VT_WATCH_HOOKS = 2 };
 extern _Atomic uint8_t vt__watch; /* who watches; a thread may notice late */
 extern _Atomic(const struct vt_heap_hooks *) vt__hooks;
 void *vt__malloc_slow(size_t n_bytes);
+void *vt__take_large(struct heap *h, void *p,
+                     size_t n_bytes); /* counts a new run off, perhaps as a sample; answers p */
 VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
 VT_NOINLINE void vt__free_other(void *p,
                                 struct slab *s); /* in the window, but not of our own small slabs */

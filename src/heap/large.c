@@ -1,7 +1,8 @@
 /* large.c - blocks above 64 KiB: whole slices, or whole chunks.
  *
  * The first slice's descriptor says LARGE, how many slices the run has, and how many OS pages the block; the other
- * slices have no owner, so a pointer into the middle is not taken for a block.
+ * slices have no owner, so a pointer into the middle is not taken for a block. A block whose inside is to be aligned does not begin
+ * where its run does, but `carved` bytes behind that.
  *
  * Climate: malloc.   Owns: slab.run_slices, slab.room of LARGE slices.   Locks: none.
  */
@@ -16,48 +17,62 @@
 
 static size_t slices_for(size_t n_bytes) { return vt_div_up(n_bytes, VT_SLICE); }
 
-size_t vt__large_usable(const struct slab *s) { return (size_t)s->room * VT_OS_PAGE; }
+size_t vt__large_usable(const struct slab *s) { return (size_t)s->room * VT_OS_PAGE - s->carved; }
 
-static void set_size(struct slab *s, size_t n_bytes) {
-    s->room = (uint32_t)vt_div_up(n_bytes, VT_OS_PAGE);
+void *vt__large_start(const struct slab *s) {
+    return (void *)(vt__slice_address(vt__slab_id(s)) + s->carved);
 }
 
-static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
+static void set_size(struct slab *s, size_t n_bytes) {
+    s->room = (uint32_t)vt_div_up(n_bytes + s->carved, VT_OS_PAGE);
+}
+
+/* `skipped`: bytes before the block, less than a slice. */
+static void *alloc(size_t n_bytes, size_t align_slices, size_t skipped, bool zero) {
     slab_id first;
     bool is_zero;
-    size_t n_slices = slices_for(vt_max(n_bytes, 1));
+    size_t n_slices = slices_for(vt_max(n_bytes, 1) + skipped);
     if (vt__slices_take(n_slices, align_slices, VT_CLASS_NONE, &first, &is_zero) != 0) return NULL;
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
     s->cls = VT_CLASS_NONE;
     s->state = SLAB_FREE; /* not sampled */
+    s->free = NULL;
+    s->carved = skipped;
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
-    if (!is_zero && vt__purge_is_pressed()) vt__purge_tail(first, n_slices, n_bytes);
+    if (!is_zero && vt__purge_is_pressed()) vt__purge_tail(first, n_slices, n_bytes + skipped);
     if (zero && !is_zero) vt__slices_zero(first, n_slices);
-    return (void *)vt__slice_address(first);
+    return vt__large_start(s);
 }
 
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return NULL;
-    return alloc(n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), zero);
+    return alloc(n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), /* skipped */ 0, zero);
+}
+
+void *vt__large_alloc_behind(size_t n_bytes, size_t skipped, bool zero) {
+    if (n_bytes > PTRDIFF_MAX) return NULL;
+    return alloc(n_bytes, 1, skipped, zero);
 }
 
 void *vt__large_alloc_growing(size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX) return NULL;
-    return alloc(n_bytes, VT_ROOM_TO_GROW, /* zero */ false);
+    return alloc(n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
 }
 
 void vt__large_free(struct slab *s, void *p) {
     uintptr_t owner = VT_OWNER_LARGE;
-    if ((uintptr_t)p != vt__slice_address(vt__slab_id(s))) vt__bad_free(p);
+    if (p != vt__large_start(s)) vt__bad_free(p);
     /* Only one of two threads that free it at once may go on. acquire: run_slices is what large_alloc wrote. */
     if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE,
                                                  memory_order_acquire, memory_order_relaxed))
         vt__bad_free(p);
-    if (vt_unlikely(s->state == SLAB_SAMPLED)) vt__probe_freed(p);
+    if (vt_unlikely(s->state == SLAB_SAMPLED)) (void)vt__probe_freed(p);
+    if (vt_unlikely(vt_racy_read(s->free) != NULL)) vt__own_forget_run(s);
+    s->carved = 0;
     vt__slices_give(vt__slab_id(s), s->run_slices);
 }
 
@@ -93,6 +108,7 @@ static void *move(struct slab *s, void *p, size_t n_bytes) {
 
 bool vt__large_resize(struct slab *s, size_t n_bytes) {
     size_t n_slices = slices_for(n_bytes);
+    if (s->carved != 0) return false;
     if (n_bytes <= vt__large_usable(s)) {
         if (n_bytes < vt__large_usable(s) / 2) shrink(s, vt_max(n_bytes, 1));
         return true;
@@ -112,6 +128,7 @@ bool vt__large_resize(struct slab *s, size_t n_bytes) {
 
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
     if (n_bytes < VT_GROWING_MIN && n_bytes <= vt__large_usable(s))
-        return NULL; /* small enough for a class again */
+        return NULL;                 /* small enough for a class again */
+    if (s->carved != 0) return NULL; /* it begins behind its slice's start */
     return vt__large_resize(s, n_bytes) ? p : move(s, p, n_bytes);
 }

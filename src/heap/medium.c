@@ -133,6 +133,14 @@ struct block *vt__sampled_take(unsigned cls, bool *is_zero) {
     return b;
 }
 
+void vt__medium_join(struct slab *s) {
+    struct medium *m = medium_of(s->cls);
+    vt_lock(&m->lock);
+    vt__slab_change_owner(s, VT_OWNER_MEDIUM);
+    if (!is_used_up(s)) append(&m->queue, s);
+    vt_unlock(&m->lock);
+}
+
 /* ---- giving back ---- */
 
 static bool is_medium(const struct slab *s) {

@@ -253,6 +253,18 @@ static bool is_poor(const struct slab *s) {
     return s->carved == class_of_slab(s)->capacity && n_freed < vt__wake_after(s);
 }
 
+void vt__slab_join(struct heap *h, struct slab *s) {
+    uint32_t n_freed = (uint32_t)s->carved - s->room;
+    vt__slab_change_owner(s, (uintptr_t)h);
+    if (s->carved == class_of_slab(s)->capacity && n_freed < vt__wake_after(s)) {
+        s->room = vt__wake_after(s) - n_freed;
+        full_push(h, s);
+    } else {
+        partial_append(h, s);
+    }
+    VT_AUDIT(vt__slab_is_valid(s));
+}
+
 /* Another slab becomes the current one: the old one is used up, or poor. */
 static struct slab *next_slab(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];

@@ -66,7 +66,7 @@ static struct heap *heap_new(void) {
 /* Where malloc finds lists and free its own slabs: in the heap, or in exact mode nowhere, so that both take their slow paths.
  * Under the heaps lock; any thread's. */
 static void point_fast_paths(struct heap *h, bool is_exact) {
-    __atomic_store_n(&h->tls->heap, is_exact ? NO_HEAP : h, __ATOMIC_RELAXED);
+    __atomic_store_n(&h->tls->heap, is_exact || h->is_diverted ? NO_HEAP : h, __ATOMIC_RELAXED);
     __atomic_store_n(&h->tls->tag, is_exact ? 0 : (uintptr_t)h, __ATOMIC_RELAXED);
 }
 
@@ -88,6 +88,16 @@ void vt__heap_set_hooks(const struct vt_heap_hooks *hooks) {
     /* release: what they need is there before they are called; pairs with the acquire of the watch */
     if (hooks != NULL) atomic_store_explicit(&vt__hooks, hooks, memory_order_release);
     set_watch(VT_WATCH_HOOKS, hooks != NULL);
+}
+
+void vt__heap_divert(bool on) {
+    struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+    if (h == NULL || !vt__enter()) return;
+    vt_lock(&vt__heaps_lock);
+    h->is_diverted = on;
+    point_fast_paths(h, atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0);
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
 }
 
 static struct heap *take_heap(void) {
@@ -209,6 +219,7 @@ void vt__heap_detach_thread(void) {
     h->sampling = VT_SAMPLING_AS_ALL;
     vt_lock(&vt__heaps_lock);
     h->tls = NULL;
+    h->is_diverted = false;
     vt__tls.heap = NO_HEAP;
     vt__tls.real = NULL;
     vt__tls.tag = 0;
@@ -264,6 +275,7 @@ bool vt__adopt(struct heap *h, unsigned cls) {
 int vt__heap_start(void) {
     vt__classes_init();
     vt__medium_open();
+    vt__owns_open();
     int err = vt__window.n_bytes == 0 ? vt__window_open() : 0;
     return err != 0 ? err : vt__chunks_open();
 }
@@ -287,6 +299,7 @@ void vt__heap_fork_prepare(void) {
     (void)vt__enter(); /* a handler that comes before we have them all must not wait for us */
     vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
+    vt__owns_fork_prepare();
     vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
@@ -304,6 +317,7 @@ void vt__heap_fork_done(bool is_child) {
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
     vt__medium_fork_done(is_child);
+    vt__owns_fork_done(is_child);
     if (is_child)
         vt_lock_reset(&vt__heaps_lock);
     else

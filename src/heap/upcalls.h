@@ -15,6 +15,7 @@ void vt__life_control_wanted(void);    /* another process asks for something; no
 bool vt__life_thread_is_staying(void); /* false: this thread has begun to end */
 void vt__life_purge_wanted(
     void); /* memory waits to be given back; nobody may call us for a while */
+void vt__life_no_memory(size_t n_bytes); /* so much was refused; no lock is held */
 void vt__life_foreign_free(
     void *p); /* p is not ours: another malloc's, or a mistake (does not return then) */
 void *vt__life_realloc_0(void *p); /* realloc(p, 0): the front door decides */
@@ -29,7 +30,7 @@ uint32_t vt__probe_draw_count(
     unsigned shift); /* mallocs of this size until the next sample, that one included */
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
                          unsigned shift); /* a sample: asked for, given */
-void vt__probe_freed(const void *p);
+bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
 void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */

@@ -71,3 +71,7 @@ int vt__life_start(void) {
     if (vt__door.begin != NULL) vt__door.begin();
     return 0;
 }
+
+void vt__life_no_memory(size_t n_bytes) {
+    if (vt__door.no_memory != NULL) vt__door.no_memory(n_bytes);
+}

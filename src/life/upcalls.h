@@ -13,7 +13,8 @@ struct vt_door {
     void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
     void (*end)(void);   /* at exit, after our own; NULL: nothing */
     void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
-    void *(*realloc_0)(void *p); /* realloc(p, 0); NULL: p is freed, the answer is NULL */
+    void *(*realloc_0)(void *p);       /* realloc(p, 0); NULL: p is freed, the answer is NULL */
+    void (*no_memory)(size_t n_bytes); /* so much was refused; inside malloc. NULL: nothing */
 };
 
 extern const struct vt_door vt__door;

@@ -62,8 +62,12 @@ uint64_t vt__os_now_ms(void);  /* monotonic, coarse */
 uint64_t vt__os_now_ns(void);  /* monotonic */
 uint64_t vt__os_wall_ns(void); /* since 1970 */
 int vt__os_pid(void);
-int vt__os_tid(void);       /* the kernel's id of the calling thread */
-unsigned vt__os_node(void); /* NUMA node of the calling thread; 0 when unknown */
+int vt__os_tid(void); /* the kernel's id of the calling thread */
+struct vt_usage {
+    uint64_t user_ms, system_ms, peak_resident_bytes, n_major_faults;
+};
+void vt__os_usage(struct vt_usage *out); /* of the process, so far */
+unsigned vt__os_node(void);              /* NUMA node of the calling thread; 0 when unknown */
 
 /* Clocks that send signals; async-signal-safe. A clock is one of libc's CLOCK_..., or that of a thread's CPU time. */
 int vt__os_thread_clock(int tid);

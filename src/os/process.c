@@ -105,6 +105,19 @@ const char *vt__os_getenv(const char *name) {
     return NULL;
 }
 
+static uint64_t ms_of(struct timeval t) {
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
+}
+
+void vt__os_usage(struct vt_usage *out) {
+    struct rusage u = {0};
+    (void)vt__syscall(SYS_getrusage, RUSAGE_SELF, (long)&u, 0, 0, 0, 0);
+    *out = (struct vt_usage){.user_ms = ms_of(u.ru_utime),
+                             .system_ms = ms_of(u.ru_stime),
+                             .peak_resident_bytes = (uint64_t)u.ru_maxrss * 1024,
+                             .n_major_faults = (uint64_t)u.ru_majflt};
+}
+
 size_t vt__os_address_limit(void) {
     static _Atomic size_t known; /* asked once, at the start: later a filter may forbid it */
     size_t limit = atomic_load_explicit(&known, memory_order_relaxed);

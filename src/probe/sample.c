@@ -266,7 +266,7 @@ static struct record *forget(const void *p, uint32_t *id) {
     return record(*id);
 }
 
-void vt__probe_freed(const void *p) {
+bool vt__probe_freed(const void *p) {
     uint32_t id;
     vt_lock(&vt__probe_lock);
     struct record *r = forget(p, &id);
@@ -279,6 +279,7 @@ void vt__probe_freed(const void *p) {
         drop_record(id);
     }
     vt_unlock(&vt__probe_lock);
+    return r != NULL;
 }
 
 /* As if the old block had been freed, and the new one drawn at the old one's place. */

@@ -1,0 +1,76 @@
+/* mimalloc_typed.h - functions whose types differ between v2 and v3 but whose text does not. Part of mimalloc_v2.c and of
+ * mimalloc_v3.c, which say which header they mean before they include it. */
+#ifndef VT_DIALECT_MIMALLOC_TYPED_H
+#define VT_DIALECT_MIMALLOC_TYPED_H
+
+#include <errno.h>
+
+#include "dialect/mimalloc_impl.h"
+
+/* ---- arenas: an id is the number, 0 is none ---- */
+
+VT_EXPORT int mi_reserve_os_memory_ex(size_t size, bool commit, bool allow_large, bool exclusive,
+                                      mi_arena_id_t *arena_id) {
+    size_t number = 0;
+    (void)commit, (void)allow_large, (void)exclusive;
+    int err = vt__mi_reserve(size, &number);
+    if (arena_id != NULL) *arena_id = (mi_arena_id_t)(intptr_t)number;
+    return err;
+}
+
+VT_EXPORT int mi_reserve_huge_os_pages_at_ex(size_t pages, int numa_node, size_t timeout_msecs,
+                                             bool exclusive, mi_arena_id_t *arena_id) {
+    (void)numa_node, (void)timeout_msecs;
+    if (pages > PTRDIFF_MAX / GiB(1)) return ENOMEM;
+    return mi_reserve_os_memory_ex(pages * GiB(1), true, true, exclusive, arena_id);
+}
+
+VT_EXPORT bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committed, bool is_large,
+                                      bool is_zero, int numa_node, bool exclusive,
+                                      mi_arena_id_t *arena_id) {
+    (void)exclusive;
+    if (arena_id != NULL) *arena_id = (mi_arena_id_t)0;
+    return mi_manage_os_memory(start, size, is_committed, is_large, is_zero, numa_node);
+}
+
+VT_EXPORT void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) {
+    size_t n_bytes;
+    void *at = vt__mi_arena_at((size_t)(intptr_t)arena_id, &n_bytes);
+    if (size != NULL) *size = n_bytes;
+    return at;
+}
+
+VT_EXPORT bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) {
+    size_t n_bytes;
+    const char *at = mi_arena_area(arena_id, &n_bytes);
+    return at != NULL && (const char *)p >= at && (const char *)p < at + n_bytes;
+}
+
+VT_EXPORT mi_heap_t *mi_heap_new_in_arena(mi_arena_id_t arena_id) {
+    (void)arena_id;
+    return mi_heap_new();
+}
+
+/* ---- statistics ---- */
+
+static const struct vt_mi_field fields[] = {
+#define MI_STAT_COUNT(name) {#name, VT_MI_F_##name, false, offsetof(mi_stats_t, name)},
+#define MI_STAT_COUNTER(name) {#name, VT_MI_F_##name, true, offsetof(mi_stats_t, name)},
+    MI_STAT_FIELDS()
+#undef MI_STAT_COUNT
+#undef MI_STAT_COUNTER
+};
+
+VT_EXPORT bool mi_stats_get(mi_stats_t *stats) {
+    if (stats == NULL || stats->size != sizeof(*stats) || stats->version != MI_STAT_VERSION)
+        return false;
+    *stats = (mi_stats_t){.size = sizeof(*stats), .version = MI_STAT_VERSION};
+    vt__mi_fill(stats, fields, vt_countof(fields));
+    struct vt_mi_figures f;
+    vt__mi_figures(&f);
+    __builtin_memcpy(stats->malloc_bins, f.malloc_bins, sizeof(stats->malloc_bins));
+    __builtin_memcpy(stats->page_bins, f.page_bins, sizeof(stats->page_bins));
+    return true;
+}
+
+#endif

@@ -1,0 +1,511 @@
+/* own.c - heaps beside the threads': each has slabs and runs of its own, and all its blocks can be given back at once.
+ *
+ *   slab    owner = the heap's address | VT_OWNER_OWN; state SHARED, so room == blocks out. Of each class one queue: slabs with a
+ *           block to hand out first, used up ones behind them. Every slab of the heap is in it, so that destroying finds all.
+ *   run     LARGE like any other; `free` names its heap, next and prev are its list
+ *
+ * Any thread may take from such a heap and free to it, under its lock. No shelf, list or remote stack ever holds one of its
+ * blocks: what is not in the slab's `free` is the program's. vt__free meets them on its slow path, as VT_OWNER_OWN has the bit
+ * of LARGE. A sampled block stays in its slab, which counts them in `run_slices`.
+ *
+ * A heap may be deleted while other threads free its blocks; who destroys one must know that nobody uses it.
+ *
+ * Climate: malloc.   Owns: all such heaps.   Locks: own (16, by the heap's number); heaps for the list of unused ones.
+ * Heaps are never unmapped, only used again.
+ */
+#include <errno.h>
+
+#include "heap/fast.h"
+#include "heap/impl.h"
+#include "heap/upcalls.h"
+#include "os/os.h"
+
+struct queue {
+    slab_id first, last;
+};
+
+struct vt_own {
+    struct vt_lock *lock;
+    uint32_t number; /* 1, 2, 3, ... */
+    /* under the lock */
+    bool is_live; /* false: deleted; slabs in which a block is sampled stay until they are empty */
+    slab_id runs;
+    struct queue slabs[VT_N_CLASSES];
+    /* under the heaps lock */
+    struct vt_own *next_unused;
+} VT_ALIGNED(VT_CACHE_LINE);
+
+#define N_LOCKS (VT_LOCK_OWN_LAST - VT_LOCK_OWN + 1)
+static struct vt_lock locks[N_LOCKS];
+
+static struct {
+    struct vt_own *unused;
+    uint32_t n;
+} owns;
+
+void vt__owns_open(void) {
+    for (unsigned i = 0; i < N_LOCKS; i++) locks[i].rank = VT_LOCK_OWN + i;
+}
+
+void vt__owns_fork_prepare(void) {
+    for (unsigned i = 0; i < N_LOCKS; i++) vt_lock(&locks[i]);
+}
+
+void vt__owns_fork_done(bool is_child) {
+    for (unsigned i = N_LOCKS; i-- > 0;) {
+        if (is_child)
+            vt_lock_reset(&locks[i]);
+        else
+            vt_unlock(&locks[i]);
+    }
+}
+
+static uintptr_t tag_of(const struct vt_own *o) { return (uintptr_t)o | VT_OWNER_OWN; }
+
+static struct vt_own *own_of_owner(uintptr_t owner) {
+    return (struct vt_own *)(owner & ~(uintptr_t)(VT_OWNER_OWN | VT_OWNER_INNER));
+}
+
+/* How many blocks of s are sampled. A thread that frees one of them sees it counted: it was before it got the block. */
+static uint32_t n_sampled(struct slab *s) {
+    return __atomic_load_n(&s->run_slices, __ATOMIC_RELAXED);
+}
+static void count_sampled(struct slab *s, uint32_t n_more) { /* under the lock */
+    __atomic_store_n(&s->run_slices, s->run_slices + n_more, __ATOMIC_RELAXED);
+}
+
+/* The heap a run is in; it may be asked about while the heap is being deleted. */
+static struct vt_own *run_own(const struct slab *s) {
+    return (struct vt_own *)__atomic_load_n(&s->free, __ATOMIC_RELAXED);
+}
+static void set_run_own(struct slab *s, struct vt_own *o) { /* under the lock */
+    __atomic_store_n(&s->free, (struct block *)o, __ATOMIC_RELAXED);
+}
+
+/* ---- queues ---- */
+
+static bool is_used_up(const struct slab *s) {
+    return s->free == NULL && s->carved == vt__classes[s->cls].capacity;
+}
+
+static void unlink_slab(struct queue *q, struct slab *s) {
+    if (s->prev != 0)
+        vt__slab(s->prev)->next = s->next;
+    else
+        q->first = s->next;
+    if (s->next != 0)
+        vt__slab(s->next)->prev = s->prev;
+    else
+        q->last = s->prev;
+}
+
+static void put_first(struct queue *q, struct slab *s) {
+    s->prev = 0;
+    s->next = q->first;
+    if (q->first != 0)
+        vt__slab(q->first)->prev = vt__slab_id(s);
+    else
+        q->last = vt__slab_id(s);
+    q->first = vt__slab_id(s);
+}
+
+static void put_last(struct queue *q, struct slab *s) {
+    s->next = 0;
+    s->prev = q->last;
+    if (q->last != 0)
+        vt__slab(q->last)->next = vt__slab_id(s);
+    else
+        q->first = vt__slab_id(s);
+    q->last = vt__slab_id(s);
+}
+
+static bool is_only_one(const struct queue *q) { return q->first == q->last; }
+
+/* ---- heaps come and go ---- */
+
+static struct vt_own *fresh_own(void) {
+    struct vt_own *o = vt__arena_take(sizeof(*o), VT_CACHE_LINE);
+    if (o == NULL) return NULL;
+    o->number = ++owns.n;
+    o->lock = &locks[o->number % N_LOCKS];
+    return o;
+}
+
+struct vt_own *vt__own_new(void) {
+    if (vt__life_start() != 0 || !vt__enter()) return NULL;
+    vt_lock(&vt__heaps_lock);
+    struct vt_own *o = owns.unused;
+    if (o != NULL)
+        owns.unused = o->next_unused;
+    else
+        o = fresh_own();
+    if (o != NULL) {
+        vt_lock(o->lock);
+        o->is_live = true;
+        vt_unlock(o->lock);
+    }
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    return o;
+}
+
+static bool is_empty(const struct vt_own *o) {
+    for (unsigned c = 0; c < VT_N_CLASSES; c++)
+        if (o->slabs[c].first != 0) return false;
+    return o->runs == 0;
+}
+
+/* Not live, and empty: by whoever made it so. */
+static void put_away(struct vt_own *o) {
+    vt_lock(&vt__heaps_lock);
+    o->next_unused = owns.unused;
+    owns.unused = o;
+    vt_unlock(&vt__heaps_lock);
+}
+
+/* ---- taking ---- */
+
+static struct heap *begin(void) {
+    vt__poll();
+    struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+    if (h != NULL && vt__enter()) return h;
+    errno = ENOMEM;
+    return NULL;
+}
+
+static bool is_exact(void) {
+    /* acquire: as in alloc.c's watch */
+    return (atomic_load_explicit(&vt__watch, memory_order_acquire) & VT_WATCH_EXACT) != 0;
+}
+
+static void *end(struct heap *h, void *p, size_t n_bytes) {
+    if (p != NULL && is_exact()) vt__probe_exact_allocated(p, n_bytes);
+    vt__leave();
+    if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
+    if (vt_unlikely(p == NULL)) errno = ENOMEM;
+    return p;
+}
+
+/* Is this malloc of the calling thread to be sampled? Its countdown knows of both kinds of heaps. */
+static bool is_drawn(struct heap *h, unsigned cls) {
+    struct draw *d = &h->draw[cls];
+    if (cls >= VT_N_SMALL) return --d->countdown == 0 && vt__draw_medium(h, cls);
+    if (vt__draw_small(h, cls)) return true;
+    d->countdown--;
+    return false;
+}
+
+static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
+    struct queue *q = &o->slabs[cls];
+    if (q->first != 0 && !is_used_up(vt__slab(q->first))) return vt__slab(q->first);
+    struct slab *s = vt__slab_new(tag_of(o), cls);
+    if (s == NULL) return NULL;
+    s->state = SLAB_SHARED;
+    s->run_slices = 0;
+    put_first(q, s);
+    return s;
+}
+
+static struct block *take(struct vt_own *o, unsigned cls, bool is_sampled, bool *is_zero) {
+    struct block *b = NULL;
+    vt_lock(o->lock);
+    struct slab *s = slab_to_take_from(o, cls);
+    if (s != NULL) {
+        VT_AUDIT(vt__slab_is_valid(s));
+        b = vt__slab_take(s, is_zero);
+        if (is_sampled) count_sampled(s, 1);
+        if (is_used_up(s)) {
+            unlink_slab(&o->slabs[cls], s);
+            put_last(&o->slabs[cls], s);
+        }
+    }
+    vt_unlock(o->lock);
+    return b;
+}
+
+static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n_bytes, bool zero) {
+    bool is_zero = false;
+    size_t block_bytes = vt__class_bytes(cls);
+    bool is_sampled = is_drawn(h, cls);
+    struct block *b = take(o, cls, is_sampled, &is_zero);
+    unsigned shift = is_sampled ? vt__draw_again(h, cls) : 0;
+    if (b == NULL) return NULL;
+    if (is_sampled) vt__probe_allocated(b, n_bytes, block_bytes, shift);
+    if (zero && is_zero) b->link = 0;
+    if (zero && !is_zero) __builtin_memset(b, 0, block_bytes);
+    return b;
+}
+
+/* p is a new LARGE block, or NULL. */
+static void *take_run(struct vt_own *o, struct heap *h, void *p, size_t n_bytes) {
+    if (vt__take_large(h, p, n_bytes) == NULL) return NULL;
+    struct slab *s = vt__slab(vt__slice_of(p));
+    vt_lock(o->lock);
+    set_run_own(s, o);
+    s->prev = 0;
+    s->next = o->runs;
+    if (o->runs != 0) vt__slab(o->runs)->prev = vt__slab_id(s);
+    o->runs = vt__slab_id(s);
+    vt_unlock(o->lock);
+    return p;
+}
+
+void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct heap *h = begin();
+    if (h == NULL) return NULL;
+    size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
+    if (align > VT_SLICE || n > VT_MEDIUM_MAX) {
+        void *run = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), zero);
+        return end(h, take_run(o, h, run, n_bytes), n_bytes);
+    }
+    return end(h, take_block(o, h, vt__class_aligned(n, align), n_bytes, zero), n_bytes);
+}
+
+void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, bool zero) {
+    struct heap *h = begin();
+    if (h == NULL) return NULL;
+    void *run = vt__large_alloc_behind(n_bytes, skipped, zero);
+    return end(h, take_run(o, h, run, n_bytes), n_bytes);
+}
+
+/* ---- giving back ---- */
+
+bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
+    struct vt_own *o = own_of_owner(owner);
+    /* before the block may be another's */
+    bool was_sampled = n_sampled(s) > 0 && vt__probe_freed(p);
+    struct block *b = p;
+    vt_lock(o->lock);
+    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != owner) { /* o was just deleted */
+        vt_unlock(o->lock);
+        return false;
+    }
+    if (mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
+    struct queue *q = &o->slabs[s->cls];
+    if (is_used_up(s)) {
+        unlink_slab(q, s);
+        put_first(q, s);
+    }
+    b->link = link_encode(s->free, b);
+    s->free = b;
+    s->room--;
+    if (was_sampled) count_sampled(s, UINT32_MAX);
+    /* the last one of a class stays: a loop that takes and gives one block would else come for slices each time */
+    bool is_done = s->room == 0 && !(o->is_live && is_only_one(q));
+    if (is_done) unlink_slab(q, s);
+    bool is_gone = is_done && !o->is_live && is_empty(o);
+    vt_unlock(o->lock);
+    if (is_done) vt__slab_release(s);
+    if (is_gone) put_away(o);
+    return true;
+}
+
+void vt__own_forget_run(struct slab *s) {
+    struct vt_own *o = run_own(s);
+    if (o == NULL) return;
+    vt_lock(o->lock);
+    if (run_own(s) == o) { /* else o was just deleted */
+        if (s->prev != 0)
+            vt__slab(s->prev)->next = s->next;
+        else
+            o->runs = s->next;
+        if (s->next != 0) vt__slab(s->next)->prev = s->prev;
+        set_run_own(s, NULL);
+    }
+    vt_unlock(o->lock);
+}
+
+static void *block_at(const struct slab *s, size_t k) {
+    return (char *)vt__slice_address(vt__slab_id(s)) + k * vt__classes[s->cls].block_bytes;
+}
+
+/* The probes hear of every block that goes. */
+static void tell_all_freed(struct slab *s) {
+    bool tells = is_exact();
+    if (n_sampled(s) == 0 && !tells) return;
+    for (size_t k = 0; k < s->carved; k++) {
+        if (!vt__slab_is_out(s, k)) continue;
+        if (tells) (void)vt__probe_exact_freed(block_at(s, k));
+        if (n_sampled(s) > 0) (void)vt__probe_freed(block_at(s, k));
+    }
+}
+
+/* A list through `next`, of slabs in no queue. */
+static void destroy_slabs(slab_id first) {
+    while (first != 0) {
+        struct slab *s = vt__slab(first);
+        first = s->next;
+        tell_all_freed(s);
+        s->room = 0;
+        s->free = NULL;
+        vt__slab_release(s);
+    }
+}
+
+static void destroy_runs(slab_id first) {
+    while (first != 0) {
+        struct slab *s = vt__slab(first);
+        void *p = vt__large_start(s);
+        first = s->next;
+        if (is_exact()) (void)vt__probe_exact_freed(p);
+        vt__large_free(s, p);
+    }
+}
+
+/* Its runs become nobody's, in one list. Under the lock. */
+static slab_id take_runs(struct vt_own *o) {
+    slab_id first = o->runs;
+    o->runs = 0;
+    for (slab_id i = first; i != 0; i = vt__slab(i)->next) set_run_own(vt__slab(i), NULL);
+    return first;
+}
+
+void vt__own_destroy(struct vt_own *o) {
+    slab_id slabs = 0;
+    if (!vt__enter())
+        return; /* in a handler: the heap is lost, which is better than half destroyed */
+    vt_lock(o->lock);
+    slab_id runs = take_runs(o);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        struct queue *q = &o->slabs[c];
+        if (q->first == 0) continue;
+        vt__slab(q->last)->next = slabs;
+        slabs = q->first;
+        *q = (struct queue){0, 0};
+    }
+    o->is_live = false;
+    vt_unlock(o->lock);
+    destroy_runs(runs);
+    destroy_slabs(slabs);
+    put_away(o);
+    vt__leave();
+    vt__poll();
+}
+
+/* A slab with a sampled block stays: free must meet that on its slow path for as long as it lives. */
+static void hand_over(struct queue *q, struct slab *s, struct heap *h) {
+    if (n_sampled(s) > 0) return;
+    unlink_slab(q, s);
+    if (s->room == 0)
+        vt__slab_release(s);
+    else if (s->cls < VT_N_SMALL)
+        vt__slab_join(h, s);
+    else
+        vt__medium_join(s);
+}
+
+/* All under the lock: other threads may free blocks of it meanwhile, and find its slabs in a queue or another's. */
+void vt__own_delete(struct vt_own *o) {
+    struct heap *h = begin();
+    if (h == NULL) return;
+    vt_lock(o->lock);
+    (void)take_runs(o);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++)
+        for (slab_id i = o->slabs[c].first, next; i != 0; i = next) {
+            next = vt__slab(i)->next;
+            hand_over(&o->slabs[c], vt__slab(i), h);
+        }
+    o->is_live = false;
+    bool is_gone = is_empty(o);
+    vt_unlock(o->lock);
+    if (is_gone) put_away(o);
+    vt__leave();
+    if (h->is_borrowed) vt__heap_detach_thread();
+    vt__poll();
+}
+
+/* Slabs kept as spares go back. */
+void vt__own_collect(struct vt_own *o) {
+    slab_id empty = 0;
+    if (!vt__enter()) return;
+    vt_lock(o->lock);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        struct queue *q = &o->slabs[c];
+        if (q->first == 0 || vt__slab(q->first)->room != 0) continue;
+        struct slab *s = vt__slab(q->first);
+        unlink_slab(q, s);
+        s->next = empty;
+        empty = vt__slab_id(s);
+    }
+    vt_unlock(o->lock);
+    destroy_slabs(empty);
+    vt__leave();
+}
+
+/* ---- asking ---- */
+
+struct vt_own *vt__own_of(const void *p) {
+    if (!vt__is_in_window(p)) return NULL;
+    struct slab *s = vt__slab(vt__slice_of(p));
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    if (owner == VT_OWNER_LARGE) return run_own(s);
+    return owner > VT_OWNER_OWN && (owner & VT_OWNER_OWN) == VT_OWNER_OWN ? own_of_owner(owner)
+                                                                          : NULL;
+}
+
+uint32_t vt__own_number(const struct vt_own *o) { return o->number; }
+
+static void describe_run(const struct slab *s, struct vt_own_area *out) {
+    size_t n_bytes = vt__large_usable(s);
+    *out = (struct vt_own_area){.at = vt__large_start(s),
+                                .n_bytes = n_bytes,
+                                .block_bytes = n_bytes,
+                                .n_carved = 1,
+                                .n_used = 1};
+    out->is_used[0] = 1;
+}
+
+static void describe_slab(const struct slab *s, struct vt_own_area *out) {
+    const struct vt_class *k = &vt__classes[s->cls];
+    *out = (struct vt_own_area){.at = (void *)vt__slice_address(vt__slab_id(s)),
+                                .n_bytes = (size_t)k->capacity * k->block_bytes,
+                                .block_bytes = k->block_bytes,
+                                .n_carved = s->carved,
+                                .n_used = s->room};
+    for (size_t i = 0; i < s->carved; i++)
+        if (vt__slab_is_out(s, i)) out->is_used[i / 32] |= UINT32_C(1) << (i % 32);
+}
+
+/* By number, not by place: the visitor may allocate and free meanwhile, so a slab that was seen may be gone. */
+bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
+    bool is_there = false;
+    if (!vt__enter()) return false;
+    vt_lock(o->lock);
+    for (unsigned c = 0; c < VT_N_CLASSES && !is_there; c++)
+        for (slab_id i = o->slabs[c].first; i != 0 && !is_there; i = vt__slab(i)->next)
+            if (n-- == 0) {
+                describe_slab(vt__slab(i), out);
+                is_there = true;
+            }
+    for (slab_id i = o->runs; i != 0 && !is_there; i = vt__slab(i)->next)
+        if (n-- == 0) {
+            describe_run(vt__slab(i), out);
+            is_there = true;
+        }
+    vt_unlock(o->lock);
+    vt__leave();
+    return is_there;
+}
+
+#ifdef VT_WITH_AUDIT
+void vt__own_audit(struct vt_own *o) {
+    vt_lock(o->lock);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        bool is_behind = false; /* the used up ones */
+        for (slab_id i = o->slabs[c].first; i != 0; i = vt__slab(i)->next) {
+            struct slab *s = vt__slab(i);
+            VT_ASSERT(vt__slab_is_valid(s));
+            VT_ASSERT(s->cls == c && s->state == SLAB_SHARED);
+            VT_ASSERT(atomic_load_explicit(&s->owner, memory_order_relaxed) == tag_of(o));
+            VT_ASSERT(!is_behind || is_used_up(s));
+            is_behind = is_used_up(s);
+        }
+    }
+    for (slab_id i = o->runs; i != 0; i = vt__slab(i)->next) VT_ASSERT(run_own(vt__slab(i)) == o);
+    vt_unlock(o->lock);
+}
+#endif

@@ -1,0 +1,103 @@
+/* mimalloc.c - any bytes as the value and as the name of a MIMALLOC_ variable: nothing is read past their end, what is no value
+ * changes nothing, and what is one is told once. As options.c: libFuzzer in `make soak`, table.c in every `make test`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "dialect/mimalloc_impl.h"
+
+static const char *const *environment_now(void);
+static unsigned n_warnings;
+
+#define vt__os_environment environment_now
+#define vt__warn heard
+static void heard(const char *a, const char *subject, const char *b);
+#include "dialect/mimalloc_environment.c"
+#include "dialect/mimalloc_values.c"
+#undef vt__warn
+#undef vt__os_environment
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
+
+#define EXPECT(x)                                                                                  \
+    do                                                                                             \
+        if (!(x)) {                                                                                \
+            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
+            abort();                                                                               \
+        }                                                                                          \
+    while (0)
+
+/* ---- what the two files ask of others ---- */
+
+const struct vt_mi_line vt__mi_line = {.line = VT_MI_V3};
+
+void vt__mi_begin(struct vt_mi_message *m, const char *prefix) {
+    m->text = (struct vt_text){m->line, sizeof(m->line) - 2, 0, false, NULL, NULL};
+    vt__text_put(&m->text, prefix);
+}
+void vt__mi_warn(struct vt_mi_message *m) {
+    EXPECT(!m->text.is_cut);
+    n_warnings++;
+}
+
+static void heard(const char *a, const char *subject, const char *b) {
+    (void)a, (void)b;
+    EXPECT(strlen(subject) <= 64);
+    for (; *subject != '\0'; subject++) EXPECT((unsigned char)*subject >= ' ' && *subject != 127);
+    n_warnings++;
+}
+
+/* ---- one variable ---- */
+
+static const char *variable[2];
+static const char *const *environment_now(void) { return variable; }
+
+static unsigned n_set(void) {
+    unsigned n = 0;
+    for (unsigned o = 0; o < VT_MI_N_OPTIONS; o++) n += vt__mi_option_is_set((enum vt_mi_option)o);
+    for (unsigned i = 0; i < VT_OPT_COUNT; i++)
+        EXPECT(vt__option_values[i] >= vt__option_rows[i].low &&
+               vt__option_values[i] <= vt__option_rows[i].high);
+    return n;
+}
+
+static void forget(void) {
+    n_warnings = 0;
+    memset(&options, 0, sizeof(options));
+    for (unsigned i = 0; i < VT_OPT_COUNT; i++) vt__option_values[i] = vt__option_rows[i].dflt;
+}
+
+/* `prefix` and the bytes as the environment's only variable, its end before a page of no access. */
+static void read_as(const char *prefix, const unsigned char *data, size_t n_bytes) {
+    static char *edge;
+    if (edge == NULL) {
+        char *area = mmap(NULL, MiB(2), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        edge = area + MiB(1);
+        EXPECT(mprotect(edge, VT_OS_PAGE, PROT_NONE) == 0);
+    }
+    size_t n_prefix = strlen(prefix);
+    char *at = edge - n_prefix - n_bytes - 1;
+    memcpy(at, prefix, n_prefix);
+    memcpy(at + n_prefix, data, n_bytes);
+    edge[-1] = '\0';
+    variable[0] = at;
+    forget();
+    vt__mimalloc_read_environment();
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
+    if (n_bytes > KiB(512)) return 0;
+    read_as("MIMALLOC_PURGE_DELAY=", data, n_bytes);
+    EXPECT(n_set() + n_warnings == 1);
+    read_as("mimalloc_reserve_os_memory=", data, n_bytes);
+    EXPECT(n_set() + n_warnings == 1);
+    EXPECT(vt__mi_option(VT_MI_reserve_os_memory) >= 0);
+    read_as("MIMALLOC_LIMIT_OS_ALLOC=", data, n_bytes);
+    EXPECT(n_set() <= 1 && n_warnings >= 1); /* an older name */
+    read_as("MIMALLOC_", data, n_bytes);
+    EXPECT(n_set() + n_warnings <= 2);
+    read_as("", data, n_bytes);
+    EXPECT(n_set() + n_warnings <= 2);
+    return 0;
+}

@@ -1,0 +1,393 @@
+/* test_own.c - heaps beside the threads': all of it goes at once, or moves on, and no block is lost or given twice. */
+#include "look.h"
+
+#include "heap/own.c"
+#include "probe/probe.h"
+
+static void start_empty(void) {
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+}
+
+static void *take_from(struct vt_own *o, size_t n_bytes) {
+    void *p = vt__own_alloc(o, 16, n_bytes, /* zero */ false);
+    assert_non_null(p);
+    return fill(p, n_bytes);
+}
+
+static const size_t sizes[] = {0,    1,     16,    100,   1024,   1025,
+                               5000, 40000, 65536, 65537, 300000, 5000000};
+
+TEST(own, its_blocks_hold_what_was_written_and_are_freed_by_anybody) {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    void *at[vt_countof(sizes)];
+    size_t before = n_used_slices();
+    for (unsigned i = 0; i < vt_countof(sizes); i++) at[i] = take_from(o, sizes[i]);
+    for (unsigned i = 0; i < vt_countof(sizes); i++) {
+        check_filled(at[i], at[i], sizes[i]);
+        assert_ptr_equal(vt__own_of(at[i]), o);
+        assert_true(vt__usable_size(at[i]) >= sizes[i]);
+        vt__own_audit(o);
+        vt__free(at[i]);
+    }
+    vt__own_audit(o);
+    vt__own_collect(o);
+    assert_int_equal(n_used_slices(), before);
+    vt__own_destroy(o);
+}
+
+TEST(own, blocks_of_the_thread_are_in_no_such_heap) {
+    void *p = vt__malloc(100), *large = vt__malloc(300000);
+    assert_null(vt__own_of(p));
+    assert_null(vt__own_of(large));
+    assert_null(vt__own_of(&p));
+    assert_null(vt__own_of(NULL));
+    vt__free(p);
+    vt__free(large);
+}
+
+TEST(own, destroying_gives_all_back_though_blocks_are_in_use) {
+    start_empty();
+    size_t before = n_used_slices();
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 0; i < 5000; i++) take_from(o, sizes[i % (vt_countof(sizes) - 1)] % 3000);
+    for (unsigned i = 0; i < vt_countof(sizes); i++) take_from(o, sizes[i]);
+    assert_true(n_used_slices() > before + 100);
+    vt__own_audit(o);
+    vt__own_destroy(o);
+    assert_int_equal(n_used_slices(), before);
+    vt__heap_audit();
+    assert_ptr_equal(vt__own_new(), o); /* used again */
+}
+
+TEST(own, deleting_leaves_blocks_in_use_alone) {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    enum { N = 3000 };
+    static void *at[N];
+    for (unsigned i = 0; i < N; i++) at[i] = take_from(o, 1 + i * 7 % 3000);
+    void *large = take_from(o, 300000);
+    for (unsigned i = 0; i < N; i += 3) vt__free(at[i]);
+    vt__own_delete(o);
+    vt__heap_audit();
+    for (unsigned i = 0; i < N; i++)
+        if (i % 3 != 0) check_filled(at[i], at[i], 1 + i * 7 % 3000);
+    check_filled(large, large, 300000);
+    assert_null(vt__own_of(large));
+    for (unsigned i = 0; i < N; i++)
+        if (i % 3 != 0) vt__free(at[i]);
+    vt__free(large);
+    vt__heap_audit();
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST(own, memory_that_came_with_a_deleted_heap_is_used_by_the_thread) {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    void *kept = take_from(o, 64);
+    vt__own_delete(o);
+    size_t before = n_used_slices();
+    struct blocks b = take_blocks(100, 64);
+    assert_int_equal(n_used_slices(), before);
+    free_blocks(b);
+    vt__free(kept);
+}
+
+TEST(own, aligned_and_zeroed_blocks_are_that) {
+    struct vt_own *o = vt__own_new();
+    for (unsigned round = 0; round < 3; round++)
+        for (size_t align = 1; align <= MiB(4); align *= 2)
+            for (unsigned i = 0; i < vt_countof(sizes) - 1; i++) {
+                void *p = vt__own_alloc(o, align, sizes[i], /* zero */ true);
+                assert_non_null(p);
+                assert_int_equal((uintptr_t)p % vt_max(align, 16), 0);
+                size_t usable = vt__usable_size(p);
+                assert_true(usable >= sizes[i]);
+                check_zero(p, vt_min(usable, 70000));
+                memset(p, 0xaa, vt_min(usable, 70000));
+                if (round < 2) vt__free(p);
+            }
+    vt__own_audit(o);
+    vt__own_destroy(o);
+}
+
+TEST(own, a_block_may_begin_behind_the_start_of_its_run) {
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 0; i < vt_countof(sizes); i++)
+        for (size_t skipped = 0; skipped < VT_SLICE; skipped = skipped * 3 + 8) {
+            void *p = i % 2 == 0 ? vt__own_alloc_behind(o, skipped, sizes[i], true)
+                                 : vt__alloc_behind(skipped, sizes[i], true);
+            assert_int_equal((uintptr_t)p % VT_SLICE, skipped);
+            assert_true(vt__usable_size(p) >= sizes[i]);
+            assert_true(vt__own_of(p) == (i % 2 == 0 ? o : NULL));
+            check_zero(p, vt_min(vt__usable_size(p), 70000));
+            fill(p, sizes[i]);
+            void *to = vt__realloc(p, sizes[i] + 100000);
+            check_filled(to, p, sizes[i]);
+            if (to != p || i % 2 != 0) vt__free(to);
+        }
+    void *kept = vt__own_alloc_behind(o, 24, 100, false);
+    struct vt_own_area a;
+    assert_true(vt__own_area(o, 0, &a));
+    assert_ptr_equal(a.at, kept);
+    vt__own_destroy(o);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST(own, what_cannot_be_is_refused) {
+    struct vt_own *o = vt__own_new();
+    errno = 0;
+    assert_null(vt__own_alloc(o, 16, (size_t)PTRDIFF_MAX + 1, false));
+    assert_int_equal(errno, ENOMEM);
+    assert_null(vt__own_alloc(o, 16, TiB(100), false));
+    assert_null(vt__own_alloc(o, (size_t)1 << 62, 1, false));
+    vt__own_destroy(o);
+}
+
+TEST_WITH(own, no_memory_is_told_and_harms_nothing, "VITRINE_LIMIT=64M") {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    unsigned n = 0;
+    while (n < 100000 && vt__own_alloc(o, 16, 5000, false) != NULL) n++;
+    assert_true(n > 1000 && n < 100000);
+    assert_int_equal(errno, ENOMEM);
+    vt__own_audit(o);
+    vt__own_destroy(o);
+    assert_int_equal(n_used_slices(), 0);
+    vt__free(vt__malloc(5000));
+}
+
+/* ---- realloc, by the thread's name ---- */
+
+TEST(own, realloc_keeps_what_is_in_it) {
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 1; i < vt_countof(sizes) - 1; i++) {
+        void *p = take_from(o, sizes[i]);
+        void *to = vt__realloc(p, sizes[i] * 3);
+        check_filled(to, p, sizes[i]);
+        vt__free(to);
+    }
+    void *huge = take_from(o, MiB(3)); /* its pages may move */
+    void *moved = vt__realloc(huge, MiB(40));
+    check_filled(moved, huge, MiB(3));
+    vt__own_audit(o);
+    vt__own_destroy(o);
+    if (moved == huge) return; /* it grew where it was: gone with its heap */
+    vt__free(moved);
+}
+
+/* ---- mistakes ---- */
+
+static void free_twice(void *p) {
+    vt__free(p);
+    vt__free(p);
+}
+
+static bool dies(void (*f)(void *), void *arg) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, 2);
+        f(arg);
+        _exit(0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+TEST(own, a_second_free_is_noticed) {
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 1; i < vt_countof(sizes); i++) {
+        void *p = take_from(o, sizes[i]), *other = take_from(o, sizes[i]);
+        assert_true(dies(free_twice, p));
+        assert_true(dies(vt__free, (char *)p + (sizes[i] > 16 ? 16 : 8)));
+        vt__free(other);
+        vt__free(p);
+    }
+    vt__own_destroy(o);
+}
+
+/* ---- threads ---- */
+
+#define N_SLOTS 64
+static _Atomic(void *) slots[N_SLOTS];
+static struct vt_own *shared;
+
+static void *swap_blocks(void *seed) {
+    uint64_t rng = (uintptr_t)seed;
+    for (unsigned i = 0; i < 20000; i++) {
+        uint64_t r = unit_random(&rng);
+        size_t n = r % 50 == 0 ? 70000 : r % 8 == 0 ? 3000 : 16 + (r >> 8) % 500;
+        uint64_t *p = vt__own_alloc(shared, 16, n, false);
+        assert_non_null(p);
+        p[0] = p[1] = (uintptr_t)p;
+        uint64_t *old = atomic_exchange(&slots[(r >> 32) % N_SLOTS], p);
+        if (old == NULL) continue;
+        assert_int_equal(old[0], (uintptr_t)old);
+        assert_int_equal(old[1], (uintptr_t)old);
+        vt__free(old);
+    }
+    return NULL;
+}
+
+TEST(own, threads_share_one) {
+    enum { N = 4 };
+    pthread_t id[N];
+    start_empty();
+    shared = vt__own_new();
+    for (uintptr_t i = 0; i < N; i++) pthread_create(&id[i], NULL, swap_blocks, (void *)(i + 1));
+    for (unsigned i = 0; i < N; i++) pthread_join(id[i], NULL);
+    vt__own_audit(shared);
+    vt__own_destroy(shared);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+/* A heap is deleted while other threads free what they hold of it. */
+struct handful {
+    void *at[400];
+};
+
+static void *free_handful(void *arg) {
+    struct handful *f = arg;
+    for (unsigned i = 0; i < vt_countof(f->at); i++) vt__free(f->at[i]);
+    return NULL;
+}
+
+TEST(own, others_may_free_while_it_is_deleted) {
+    enum { N = 3 };
+    static struct handful hands[N];
+    for (unsigned round = 0; round < 40; round++) {
+        pthread_t id[N];
+        struct vt_own *o = vt__own_new();
+        for (unsigned i = 0; i < vt_countof(hands[0].at); i++)
+            for (unsigned k = 0; k < N; k++)
+                hands[k].at[i] = take_from(o, i % 40 == 0 ? 70000 : i % 8 == 0 ? 2000 : 48);
+        for (unsigned k = 0; k < N; k++) pthread_create(&id[k], NULL, free_handful, &hands[k]);
+        vt__own_delete(o);
+        for (unsigned k = 0; k < N; k++) pthread_join(id[k], NULL);
+        vt__heap_audit();
+    }
+    vt__heap_release_all();
+}
+
+/* ---- samples ---- */
+
+static size_t n_samples_live(void) { return stats_now().n_samples_live; }
+
+TEST_WITH(own, samples_go_with_their_blocks, "VITRINE_SAMPLE=1K") {
+    start_empty();
+    size_t before = n_samples_live();
+    struct vt_own *o = vt__own_new();
+    static void *at[2000];
+    for (unsigned i = 0; i < 2000; i++) at[i] = take_from(o, i % 50 == 0 ? 70000 : 10 + i % 2000);
+    size_t n = n_samples_live() - before;
+    assert_true(n > 200);
+    for (unsigned i = 0; i < 2000; i += 2) vt__free(at[i]);
+    size_t half = n_samples_live() - before;
+    assert_true(half < n && half > 0);
+    vt__own_destroy(o);
+    assert_int_equal(n_samples_live(), before);
+}
+
+TEST_WITH(own, samples_outlive_a_deleted_heap_and_go_with_their_blocks, "VITRINE_SAMPLE=4K") {
+    start_empty();
+    size_t before = n_samples_live();
+    struct vt_own *o = vt__own_new();
+    static void *at[2000];
+    for (unsigned i = 0; i < 2000; i++) at[i] = take_from(o, i % 50 == 0 ? 70000 : 10 + i % 2000);
+    size_t n = n_samples_live();
+    vt__own_delete(o);
+    assert_int_equal(n_samples_live(), n);
+    assert_ptr_not_equal(vt__own_new(), o); /* it still has slabs */
+    for (unsigned i = 0; i < 2000; i++) vt__free(at[i]);
+    assert_int_equal(n_samples_live(), before);
+    assert_ptr_equal(vt__own_new(), o);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST_WITH(own, a_slab_knows_when_its_last_sample_is_gone, "VITRINE_SAMPLE=1K") {
+    struct vt_own *o = vt__own_new();
+    static void *at[200];
+    for (unsigned i = 0; i < 200; i++) at[i] = take_from(o, 100);
+    struct slab *s = slab_of(at[0]);
+    assert_true(n_sampled(s) > 0);
+    for (unsigned i = 0; i < 200; i++) vt__free(at[i]);
+    assert_int_equal(n_sampled(s), 0); /* kept, as the last of its class */
+    assert_int_equal(o->slabs[s->cls].first, vt__slab_id(s));
+    vt__own_destroy(o);
+}
+
+TEST_WITH(own, samples_tell_how_much_there_is, "VITRINE_SAMPLE=16K") {
+    struct vt_own *o = vt__own_new();
+    size_t n_bytes = 0;
+    for (unsigned i = 0; i < 60000; i++) {
+        void *p = vt__own_alloc(o, 16, 16 * (1 + i % 60), false);
+        n_bytes += vt__usable_size(p);
+    }
+    double estimate = (double)stats_now().sampled;
+    assert_true(estimate > 0.85 * (double)n_bytes && estimate < 1.15 * (double)n_bytes);
+    vt__own_destroy(o);
+    assert_true(stats_now().sampled < MiB(1));
+}
+
+TEST_WITH(own, exact_counts_go_with_their_blocks, "VITRINE_EXACT=on") {
+    struct vt_own *o = vt__own_new();
+    for (unsigned i = 0; i < 1000; i++) take_from(o, i % 50 == 0 ? 70000 : 10 + i % 2000);
+    vt__free(take_from(o, 50));
+    vt__own_destroy(o);
+    o = vt__own_new();
+    void *p = take_from(o, 10);
+    vt__own_delete(o);
+    vt__free(p);
+}
+
+/* ---- looking ---- */
+
+TEST(own, every_block_in_use_is_in_an_area_once) {
+    struct vt_own *o = vt__own_new();
+    enum { N = 1000 };
+    static void *at[N];
+    for (unsigned i = 0; i < N; i++) at[i] = take_from(o, 1 + i * 97 % 80000);
+    for (unsigned i = 0; i < N; i += 2) vt__free(at[i]);
+    struct vt_own_area a;
+    size_t n_used = 0, n_seen = 0;
+    for (size_t n = 0; vt__own_area(o, n, &a); n++) {
+        n_used += a.n_used;
+        for (size_t k = 0; k < a.n_carved; k++) {
+            if ((a.is_used[k / 32] >> (k % 32) & 1) == 0) continue;
+            unsigned i = 1;
+            while (i < N && at[i] != a.at + k * a.block_bytes) i += 2;
+            assert_true(i < N);
+            n_seen++;
+        }
+    }
+    assert_int_equal(n_used, N / 2);
+    assert_int_equal(n_seen, N / 2);
+    vt__own_destroy(o);
+}
+
+TEST(own, a_forked_child_goes_on_with_it) {
+    struct vt_own *o = vt__own_new();
+    void *p = take_from(o, 100);
+    pid_t pid = fork();
+    if (pid == 0) {
+        check_filled(p, p, 100);
+        vt__free(p);
+        take_from(o, 100);
+        vt__own_audit(o);
+        vt__own_destroy(o);
+        _exit(0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_int_equal(status, 0);
+    vt__own_destroy(o);
+}
+
+UNIT_MAIN()
