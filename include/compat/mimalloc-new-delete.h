@@ -3,8 +3,9 @@
 #ifndef MIMALLOC_NEW_DELETE_H
 #define MIMALLOC_NEW_DELETE_H
 
-#if defined(__cplusplus)
 #include "mimalloc.h"
+
+#if defined(__cplusplus)
 #include <new>
 
 void *operator new(std::size_t n) { return mi_new(n); }
