@@ -1,4 +1,5 @@
-# The run-time library: one list of sources, linked under several names.
+# The run-time library: one list of sources, linked under several names. The old names (libtcmalloc and the others) are links of
+# the same objects with another door: cmake/dialect.cmake.
 #
 #   vitrine          libvitrine.so.1        hardening level 1, the default
 #   vitrine_static   libvitrine.a           the same objects
@@ -26,18 +27,23 @@ set(VT_SOURCES
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
-    src/os/file.c src/os/timer.c src/heap/check.c src/heap/stats.c
-    src/dump/emit.c src/dump/stats.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
+    src/os/file.c src/os/timer.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
+    src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
     src/dump/waits_source.c src/dump/contention_text.c
-    src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
+    src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
+# What is wrapped of other libraries' functions, in shared libraries only.
+set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
+    src/dialect/locks.c)
+# The front door of libvitrine, src/life/upcalls.h.
+set(VT_DOOR_SOURCES src/dialect/door_vitrine.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.
 set(VT_OVERRIDE_SOURCES src/dialect/libc.c src/dialect/cxx.c src/dialect/cxx_catch.S)
 
@@ -54,18 +60,46 @@ function(vt_flags target)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-function(vt_shared target output)
-    add_library(${target} SHARED ${VT_OVERRIDE_SOURCES} ${VT_SHARED_SOURCES} src/dialect/dlopen.c src/dialect/dlopen.S
-        src/dialect/dlclose.c
-        src/dialect/mmap.c src/dialect/pthread.c src/dialect/locks.c)
-    vt_flags(${target} ${ARGN})
+function(vt_link_options target)
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
+        -Wl,-T,${CMAKE_SOURCE_DIR}/cmake/rodata_first.ld
         -Wl,-z,max-page-size=65536 # the first window begins with the first function, wherever the library is loaded
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
+endfunction()
+
+function(vt_shared target output)
+    add_library(${target} SHARED ${VT_OVERRIDE_SOURCES} ${VT_SHARED_SOURCES} ${VT_DOOR_SOURCES} ${VT_WRAPPER_SOURCES})
+    vt_flags(${target} ${ARGN})
+    vt_link_options(${target})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output})
 endfunction()
 
-vt_shared(vitrine vitrine)
+# The objects that libvitrine and the libraries of old names share, in the order of VT_SOURCES.
+function(vt_objects target)
+    add_library(${target} OBJECT ${ARGN})
+    vt_flags(${target})
+endfunction()
+vt_objects(vitrine_names ${VT_OVERRIDE_SOURCES})
+vt_objects(vitrine_objects ${VT_SOURCES})
+vt_objects(vitrine_shared_objects src/stack/own_shared.c ${VT_WRAPPER_SOURCES})
+vt_objects(vitrine_static_objects src/stack/own_static.c src/life/no_locks.c)
+set(VT_SHARED_OBJECTS $<TARGET_OBJECTS:vitrine_names> $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_shared_objects>)
+set(VT_STATIC_OBJECTS $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_static_objects> $<TARGET_OBJECTS:vitrine_names>)
+
+# A library of these objects, with the door and what else is given: vt_library(target SHARED|STATIC output source...)
+function(vt_library target kind output)
+    add_library(${target} ${kind} ${VT_${kind}_OBJECTS} ${ARGN})
+    vt_flags(${target})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output})
+    if(kind STREQUAL SHARED)
+        vt_link_options(${target})
+    else()
+        add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -DARCHIVE=$<TARGET_FILE:${target}>
+            -DOBJDUMP=${CMAKE_OBJDUMP} -DOBJCOPY=${CMAKE_OBJCOPY} -P ${CMAKE_SOURCE_DIR}/cmake/own_section.cmake)
+    endif()
+endfunction()
+
+vt_library(vitrine SHARED vitrine ${VT_DOOR_SOURCES})
 set_target_properties(vitrine PROPERTIES SOVERSION 1 VERSION 1.0.0)
 vt_shared(vitrine_secure vitrine-secure VT_HARDEN=2)
 target_sources(vitrine_secure PRIVATE src/heap/secure.c)
@@ -73,11 +107,7 @@ vt_shared(vitrine_fast vitrine-fast VT_HARDEN=0)
 vt_shared(vitrine_audit vitrine-audit VT_WITH_AUDIT)
 target_sources(vitrine_audit PRIVATE src/os/fail.c)
 
-add_library(vitrine_static STATIC ${VT_STATIC_SOURCES} ${VT_OVERRIDE_SOURCES})
-vt_flags(vitrine_static)
-add_custom_command(TARGET vitrine_static POST_BUILD COMMAND ${CMAKE_COMMAND} -DARCHIVE=$<TARGET_FILE:vitrine_static>
-    -DOBJDUMP=${CMAKE_OBJDUMP} -DOBJCOPY=${CMAKE_OBJCOPY} -P ${CMAKE_SOURCE_DIR}/cmake/own_section.cmake)
-set_target_properties(vitrine_static PROPERTIES OUTPUT_NAME vitrine)
+vt_library(vitrine_static STATIC vitrine ${VT_DOOR_SOURCES})
 
 target_include_directories(vitrine INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
 target_include_directories(vitrine_static INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)

@@ -1,6 +1,7 @@
 /* heap_source.c - see heap_source.h. One row per site: stack, size of block, thread, labels. Climate: host, no malloc. */
 #include "dump/heap_source.h"
 
+#include "heap/heap.h"
 #include "os/os.h"
 #include "probe/chance.h"
 #include "probe/exact.h"
@@ -35,6 +36,7 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
+    if (row->thread != 0) row->thread_name = vt__heap_thread_name(row->thread);
     row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;
@@ -68,6 +70,10 @@ static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->inuse_objects = row->seen_inuse_objects = e.n_alloc - e.n_freed;
     row->inuse_bytes = row->seen_inuse_bytes = e.alloc_bytes - e.freed_bytes;
     row->inuse_requested_bytes = e.alloc_requested_bytes - e.freed_requested_bytes;
+    if (r->in_requested_bytes) {
+        row->alloc_bytes = row->seen_alloc_bytes = row->alloc_requested_bytes;
+        row->inuse_bytes = row->seen_inuse_bytes = row->inuse_requested_bytes;
+    }
     return true;
 }
 
@@ -96,6 +102,11 @@ static void leave_out_freed(struct vt_heap_row *row) {
     row->alloc_requested_bytes = row->inuse_requested_bytes;
     row->seen_alloc_objects = row->seen_inuse_objects;
     row->seen_alloc_bytes = row->seen_inuse_bytes;
+}
+
+static void leave_out_allocated(struct vt_heap_row *row) {
+    row->alloc_objects = row->alloc_bytes = row->alloc_requested_bytes = 0;
+    row->seen_alloc_objects = row->seen_alloc_bytes = 0;
 }
 
 /* The share of what was freed that was freed at this age. */
@@ -139,6 +150,7 @@ static bool next(void *state, struct vt_heap_row *row) {
         [VT_HEAP_MMAP] = next_map,      [VT_HEAP_LIFETIMES] = next_lifetime};
     struct vt_heap_rows *r = state;
     if (!r->is_in_maps && of_kind[r->kind](r, row)) {
+        if (r->has_inuse_only) leave_out_allocated(row);
         if (r->has_maps) take_estimates_for_seen(row);
         return true;
     }

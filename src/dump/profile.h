@@ -56,6 +56,12 @@ int vt__heap_write_fd(int fd, enum vt_heap_format format, const struct vt_heap_s
  * 0 or -errno, and one line on stderr ("vitrine: error: cannot write profile 'PATH': ...") on failure. */
 int vt__heap_write_file(const char *path, enum vt_heap_format format,
                         const struct vt_heap_source *src);
+/* The same without that line. */
+int vt__heap_write_file_quietly(const char *path, enum vt_heap_format format,
+                                const struct vt_heap_source *src);
+/* To a function, piece by piece. */
+int vt__heap_write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
+                        enum vt_heap_format format, const struct vt_heap_source *src);
 
 VT_HIDDEN_END
 

@@ -3,8 +3,7 @@
  *   FILE          the process that was asked            FILE.0, FILE.1 ...   the same, where one begins many
  *   FILE_PID      the child of a fork, from there on; a program that such a process started
  *
- * How a program knows that its parent has the name already: the first one writes its process id behind the name in the
- * environment it was given.
+ * How a program knows that its parent has the name already: life/mark.h.
  *
  * Climate: host, no malloc.   Locks: none; the caller's.
  */

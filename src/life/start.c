@@ -18,6 +18,7 @@
 #include "heap/upcalls.h"
 #include "life/life.h"
 #include "life/since.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/probe.h"
 
@@ -28,12 +29,19 @@ static _Atomic int state = NOT_YET;
 
 static int start_locked(void) {
     vt__options_read();
+    if (vt__door.read_environment != NULL) vt__door.read_environment();
     vt__sample_set_period(vt_opt(sample));
     int err = vt__heap_start();
     if (err == 0) vt__life_watch_threads();
     /* release: everything the start wrote is visible to a thread that reads PREPARED or READY */
     if (err == 0) atomic_store_explicit(&state, PREPARED, memory_order_release);
     return err;
+}
+
+void *vt__life_realloc_0(void *p) {
+    if (vt__door.realloc_0 != NULL) return vt__door.realloc_0(p);
+    vt__free(p);
+    return NULL;
 }
 
 int vt__life_prepare(void) {
@@ -60,5 +68,6 @@ int vt__life_start(void) {
     vt__life_watch_forks();
     vt__life_watch_exit();
     vt__life_heap_begin();
+    if (vt__door.begin != NULL) vt__door.begin();
     return 0;
 }
