@@ -25,11 +25,13 @@
 #include "os/os.h"
 #include "probe/waits.h"
 
-extern void *dlvsym(void *restrict handle, const char *restrict name, const char *restrict version)
-    __attribute__((weak)); /* glibc's */
+/* glibc's dlvsym, which others have not. */
+extern void *find_version(void *handle, const char *name, const char *version) __asm__("dlvsym")
+    __attribute__((weak));
 
 static void *find(const char *name, const char *version) {
-    void *f = version != NULL && dlvsym != NULL ? dlvsym(RTLD_NEXT, name, version) : NULL;
+    void *f =
+        version != NULL && find_version != NULL ? find_version(RTLD_NEXT, name, version) : NULL;
     return f != NULL ? f : dlsym(RTLD_NEXT, name);
 }
 

@@ -13,6 +13,7 @@
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "probe/upcalls.h"
+#include "stack/stack.h"
 
 #define MAX_BIRTHS 4096u
 
@@ -87,13 +88,16 @@ struct vt_birth *vt__life_birth(vt_thread_main *start, void *arg) {
 static void ends(void *unused) {
     (void)unused;
     vt__cpu_task_ends();
+    vt__stack_thread_ends();
 }
 
 void vt__life_watch_births(void) { key.is_there = pthread_key_create(&key.key, ends) == 0; }
 
 /* Not promised to be safe in a handler, but so it is: for the first keys libc only stores the value into the thread's block. */
 void vt__life_cpu_seen(void) {
-    if (key.is_there && key.key < VT_PLAIN_KEYS) pthread_setspecific(key.key, &key);
+    if (!key.is_there || key.key >= VT_PLAIN_KEYS || pthread_setspecific(key.key, &key) != 0)
+        return;
+    vt__stack_thread_is_watched();
 }
 
 void *vt__life_born(void *arg) {

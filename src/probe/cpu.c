@@ -85,6 +85,9 @@ void vt__cpu_totals(struct vt_cpu_totals *out) {
 void vt__cpu_fork_prepare(void) { vt__cpu_tasks_fork_prepare(); }
 
 void vt__cpu_fork_done(bool is_child) {
-    if (is_child) forget(vt__os_wall_ns());
+    if (is_child) {
+        forget(vt__os_wall_ns());
+        vt__cpu_tick_fork_child();
+    }
     vt__cpu_tasks_fork_done(is_child);
 }

@@ -60,6 +60,7 @@ void vt__cpu_tasks_fork_done(bool is_child);
 #define VT_CPU_SCOUT ((void *)1) /* what the process's own timer sends: it finds threads */
 
 /* cpu_tick.c */
+void vt__cpu_tick_fork_child(void);
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context);
 /* What is to be done with signals that are not ours. */
 void vt__cpu_pass_on_to(int number, const struct sigaction *before);

@@ -126,9 +126,15 @@ static void sample(struct tick *k, int tid, const void *context) {
     if (!vt__cpu_count(&c)) atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
 }
 
+/* One system call less for each tick. */
+static __thread int my_tid __attribute__((tls_model("initial-exec")));
+
+void vt__cpu_tick_fork_child(void) { my_tid = 0; }
+
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {
     int saved = errno;
-    int tid = vt__os_tid();
+    if (my_tid == 0) my_tid = vt__os_tid();
+    int tid = my_tid;
     struct tick k;
     if (!read_tick(&k, info, tid)) {
         pass_on(number, info, context);

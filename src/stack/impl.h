@@ -190,7 +190,7 @@ struct vt_reach {
     bool is_outside; /* something outside of base was read */
 };
 bool vt__reach_ask(struct vt_reach *r, uintptr_t at);
-void vt__reach_find_base(struct vt_reach *r); /* two system calls */
+void vt__reach_find_base(struct vt_reach *r, uintptr_t sp); /* sp: somewhere on the stack */
 void vt__reach_extend_base(struct vt_reach *r,
                            uintptr_t sp); /* down to sp, if that is all memory */
 

@@ -41,9 +41,9 @@ bool vt__reach_ask(struct vt_reach *r, uintptr_t at) {
 
 /* The end of the calling thread's stack. libc keeps a thread's control block, which the thread pointer leads to, right
  * above its stack; above the first thread's stack are the kernel's gifts to the program. */
-void vt__reach_find_base(struct vt_reach *r) {
+void vt__reach_find_base(struct vt_reach *r, uintptr_t sp) {
     uintptr_t gifts = getauxval(AT_RANDOM);
-    bool is_first = gifts - (uintptr_t)__builtin_frame_address(0) < FIRST_STACK_BYTES;
+    bool is_first = gifts - sp < FIRST_STACK_BYTES;
     uintptr_t end = is_first ? gifts : vt__arch_thread_pointer();
     r->base_hi = end;
     r->base_lo = vt_round_down(end, VT_OS_PAGE);

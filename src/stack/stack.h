@@ -68,6 +68,9 @@ void vt__stack_poll_modules(bool always);
 /* In the child of a process with threads: libc's lock may be held for good there, and who was at the tables is gone. */
 void vt__stack_forget_threads(void);
 
+/* The end of the calling thread will be told, by the next call: walks of its handlers too may take memory. */
+void vt__stack_thread_is_watched(void);
+
 /* To be called by a thread that ends: its memory for walks goes to the next thread. It may walk again afterwards. */
 void vt__stack_thread_ends(void);
 

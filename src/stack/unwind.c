@@ -82,6 +82,7 @@ static struct {
 } pool = {.region = VT_REGION(N_WALKERS * WALKER_BYTES, KiB(64))};
 
 static __thread struct walker *mine __attribute__((tls_model("initial-exec")));
+static __thread bool is_watched __attribute__((tls_model("initial-exec")));
 #define NO_MORE ((struct walker *)1) /* this thread has ended once and gets no other */
 
 /* ---- walkers ---- */
@@ -130,13 +131,13 @@ static struct walker *make_walker(void) {
     return walker_at(n + 1);
 }
 
-static VT_COLD struct walker *claim_walker(void) {
+static VT_COLD struct walker *claim_walker(uintptr_t sp) {
     struct walker *t = pop_free();
     if (t == NULL) t = make_walker();
     if (t == NULL) return NULL;
     t->top = N_ENTRIES;
     struct vt_reach r = {0};
-    vt__reach_find_base(&r);
+    vt__reach_find_base(&r, sp);
     t->base_lo = r.base_lo;
     t->base_hi = r.base_hi;
     if (mine != NULL) { /* a handler that interrupted us right here was faster */
@@ -153,11 +154,13 @@ void vt__stack_thread_ends(void) {
     if (t != NULL && t != NO_MORE) push_free(t);
 }
 
-/* The thread's walker, NULL: it has none. Signals only use what is there: a thread that never mallocs would not be noticed
- * when it ends. */
-static struct walker *my_walker(bool may_claim) {
+void vt__stack_thread_is_watched(void) { is_watched = true; }
+
+/* The thread's walker, NULL: it has none. Signals only use what is there, unless the thread's end will be told: one that never
+ * mallocs would not be noticed. sp is of its own stack, not of a handler's. */
+static struct walker *my_walker(bool may_claim, uintptr_t sp) {
     struct walker *t = mine;
-    if (vt_unlikely(t == NULL && may_claim)) t = claim_walker();
+    if (vt_unlikely(t == NULL && (may_claim || is_watched))) t = claim_walker(sp);
     return t == NO_MORE ? NULL : t;
 }
 
@@ -507,7 +510,7 @@ VT_READS_STACKS static uint32_t take(uintptr_t pc, uintptr_t sp, uintptr_t fp, c
     out->hash = HASH_SEED;
     w.generation = vt__rules_generation();
     pc &= VT_PC_MASK;
-    struct walker *t = my_walker(/* may_claim */ ucontext == NULL);
+    struct walker *t = my_walker(/* may_claim */ ucontext == NULL, sp);
     if (t != NULL) {
         w.reach.base_lo = t->base_lo;
         w.reach.base_hi = t->base_hi;
@@ -566,7 +569,7 @@ static void count_same(struct walker *t) {
 VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch) {
     const uintptr_t *frame = __builtin_frame_address(0);
     uintptr_t pc = frame[1] & VT_PC_MASK, sp = (uintptr_t)(frame + 2), fp = frame[0];
-    struct walker *t = my_walker(/* may_claim */ true);
+    struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)__builtin_frame_address(0));
     if (vt_likely(t != NULL && take_walker(t))) {
         vt_stack_id id = id_if_same(t, pc, sp, fp);
         if (vt_likely(id != 0)) count_same(t);

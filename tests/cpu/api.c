@@ -13,17 +13,9 @@
 #include <unistd.h>
 #include <vitrine.h>
 
-static volatile unsigned long sink;
+#include "burn_loop.h"
 
-__attribute__((noinline)) static void burn_it(int ms) {
-    struct timespec t;
-    long until = -1;
-    do {
-        for (int i = 0; i < 20000; i++) sink = sink * 31 + 7;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        if (until < 0) until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
-    } while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < until);
-}
+__attribute__((noinline)) static void burn_it(int ms) { burn(ms); }
 
 /* In slices: each tick of the clock ends one. */
 __attribute__((noinline)) static void sleep_it(int ms) {

@@ -8,20 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static volatile unsigned long sink;
-
-static void burn(int ms) {
-    struct timespec t;
-    long until = -1;
-    do {
-        for (int i = 0; i < 20000; i++) sink = sink * 31 + 7;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        if (until < 0) until = t.tv_sec * 1000 + t.tv_nsec / 1000000 + ms;
-    } while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < until);
-}
+#include "burn_loop.h"
 
 /* Half a second: a thread that libc started without our knowledge is found after 200 ms at most. */
 static __attribute__((noinline)) void *burn_in_thread(void *arg) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""storm.py - storm.cpp under each clock at 4000 Hz, and with the profiler switched on and off meanwhile. VT_SOAK=1: ten minutes."""
+"""storm.py - storm.cpp under each clock at 4000 Hz, and with the profiler switched on and off meanwhile; waits are counted beside it.
+VT_SOAK=1: ten minutes."""
 import os
 import shutil
 
@@ -11,7 +12,8 @@ program = cpu.compile_c("storm", "storm.cpp", flags=["-ldl"], compiler=os.enviro
 RUNS = [("thread", cpu.VITRINE, {}), ("perf", cpu.VITRINE, {}), ("thread", cpu.PROFILER, {}), ("process", cpu.VITRINE, {}),
         ("thread", cpu.VITRINE, {"STORM_SWITCHES": "1"}), ("perf", cpu.PROFILER, {"STORM_SWITCHES": "1"})]
 for clock, preload, more in RUNS:
-    env = {"VITRINE_CPU_CLOCK": clock, "VITRINE_CPU_FREQUENCY": "4000", **more}
+    env = {"VITRINE_CPU_CLOCK": clock, "VITRINE_CPU_FREQUENCY": "4000",
+           "VITRINE_CONTENTION_PROFILE": os.path.join(cpu.TMP, "storm.waits"), **more}
     path = os.path.join(cpu.TMP, "storm.prof")
     if not more:
         env["CPUPROFILE"] = path

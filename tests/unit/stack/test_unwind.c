@@ -288,6 +288,31 @@ static void *walk_in_thread(void *arg) {
     return arg;
 }
 
+/* A context of our own: what a handler would be given. */
+static void *walk_by_context(void *is_told) {
+    ucontext_t here;
+    struct vt_frames f;
+    getcontext(&here);
+    vt__stack_of_context(&here, &f);
+    assert_null(mine); /* nobody would hear of our end */
+    if (is_told != NULL) vt__stack_thread_is_watched();
+    for (int i = 0; i < 20;
+         i++) /* a sanitizer's thread has more above its stack than one extends to */
+        vt__stack_of_context(&here, &f);
+    assert_int_equal(mine != NULL, is_told != NULL);
+    if (is_told == NULL) return NULL;
+    assert_true(mine->base_lo <= (uintptr_t)&f && (uintptr_t)&f < mine->base_hi);
+    vt__stack_thread_ends();
+    vt__stack_of_context(&here, &f);
+    assert_true(mine == NO_MORE);
+    return NULL;
+}
+
+TEST(unwind, handlers_take_walkers_only_where_the_thread_s_end_will_be_told) {
+    for (int i = 0; i < 50; i++) unit_in_thread(walk_by_context, i % 2 == 0 ? "told" : NULL);
+    assert_true(atomic_load(&pool.n) <= 2);
+}
+
 TEST(unwind, threads_that_end_leave_their_walkers_to_others) {
     for (int i = 0; i < 50; i++) unit_in_thread(walk_in_thread, NULL);
     assert_true(atomic_load(&pool.n) <= 2);
