@@ -66,6 +66,7 @@ enum vt_je_source {
 };
 extern const char *vt__je_sources[VT_JE_SOURCES];
 
+bool vt__jemalloc_find_sources(void);     /* true: somebody set something */
 void vt__jemalloc_read_environment(void); /* silent when nobody set anything */
 void vt__je_parse(const char *conf); /* one source, into vt__je_values; complains by vt__je_say */
 

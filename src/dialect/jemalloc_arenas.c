@@ -90,7 +90,7 @@ int vt__je_write_arenas_create(const struct vt_je_call *c, uint64_t value) {
         extent_hooks_t *hooks;
         bool uses_for_metadata;
     } wish = {NULL, false};
-    size_t n_bytes = c->what == 1 ? sizeof(wish) : sizeof(wish.hooks);
+    size_t n_bytes = c->what == 1 ? sizeof(wish) : sizeof(void *);
     (void)value;
     int err = check_result(c, sizeof(unsigned));
     if (err != 0) return err;

@@ -50,7 +50,8 @@ static const struct row {
 };
 
 int vt__je_read_NONE(const struct vt_je_call *c, uint64_t *out) {
-    (void)c, (void)out;
+    (void)c;
+    *out = 0;
     return EPERM;
 }
 
@@ -210,7 +211,7 @@ static int call(const struct row *row, struct vt_je_call *c) {
 /* ---- the three functions ---- */
 
 VT_EXPORT int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp, size_t newlen) {
-    size_t mib[DEPTH], depth;
+    size_t mib[DEPTH] = {0}, depth;
     if (vt__life_start() != 0) return EAGAIN;
     bool is_whole;
     int err = find(name, mib, &depth, &is_whole);
@@ -219,7 +220,7 @@ VT_EXPORT int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp,
 }
 
 VT_EXPORT int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) {
-    size_t mib[DEPTH], depth;
+    size_t mib[DEPTH] = {0}, depth;
     bool is_whole;
     if (vt__life_start() != 0) return EAGAIN;
     int err = find(name, mib, &depth, &is_whole);
@@ -231,7 +232,8 @@ VT_EXPORT int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) 
 
 VT_EXPORT int mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp,
                            void *newp, size_t newlen) {
-    struct vt_je_call c = {.newp = newp, .newlen = newlen, .oldp = oldp, .oldlenp = oldlenp};
+    struct vt_je_call c = {.newp = newp, .newlen = newlen, .oldp = oldp};
+    c.oldlenp = oldlenp;
     if (vt__life_start() != 0) return EAGAIN;
     const struct row *row = row_of(mib, miblen, &c);
     return row != NULL ? call(row, &c) : ENOENT;

@@ -280,8 +280,7 @@ static void set_defaults(void) {
 
 static const char *or_else(const char *a, const char *b) { return a != NULL ? a : b; }
 
-/* True: somebody set something. */
-static bool find_sources(void) {
+bool vt__jemalloc_find_sources(void) {
     const char **from = vt__je_sources;
     from[VT_JE_GLOBAL_VAR] = or_else(&malloc_conf != NULL ? malloc_conf : NULL,
                                      &je_malloc_conf != NULL ? je_malloc_conf : NULL);
@@ -353,7 +352,7 @@ static void set_our_options(void) {
 
 void vt__jemalloc_read_environment(void) {
     set_defaults();
-    if (!find_sources()) return;
+    if (!vt__jemalloc_find_sources()) return;
     conf.is_scouting = true;
     read_sources();
     conf.is_scouting = false;

@@ -6,7 +6,7 @@
 #include "conf/options.h"
 #include "dialect/jemalloc_nodes.h"
 #include "heap/class.h"
-#include "heap/upcalls.h"
+#include "life/life.h"
 #include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
 
@@ -65,7 +65,7 @@ int vt__je_read_background_thread(const struct vt_je_call *c, uint64_t *out) {
 int vt__je_write_background_thread(const struct vt_je_call *c, uint64_t value) {
     (void)c;
     vt_opt(purge_thread) = value != 0;
-    if (value != 0) vt__life_purge_wanted();
+    if (value != 0) vt__life_helper_begin();
     return 0;
 }
 

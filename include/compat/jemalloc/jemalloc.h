@@ -52,6 +52,7 @@ extern const char *malloc_conf_2_conf_harder; /* the same, and MALLOC_CONF does 
 /* Where messages go; NULL: to stderr. */
 extern void (*malloc_message)(void *opaque, const char *s);
 
+/* stdlib.h has some of these, for some standards. NOLINTBEGIN(readability-redundant-declaration) */
 void *malloc(size_t size) JEMALLOC_NOTHROW;
 void *calloc(size_t num, size_t size) JEMALLOC_NOTHROW;
 int posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
@@ -64,6 +65,7 @@ void *memalign(size_t alignment, size_t size) JEMALLOC_NOTHROW;
 void *valloc(size_t size) JEMALLOC_NOTHROW;
 void *pvalloc(size_t size) JEMALLOC_NOTHROW;
 size_t malloc_usable_size(void *ptr) JEMALLOC_NOTHROW; /* 0 for NULL */
+/* NOLINTEND(readability-redundant-declaration) */
 
 void *mallocx(size_t size, int flags) JEMALLOC_NOTHROW; /* NULL: no memory */
 void *rallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;

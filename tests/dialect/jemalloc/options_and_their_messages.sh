@@ -36,6 +36,12 @@ run() { timeout -k 10 "$LIMIT" "$@" 2>/dev/null; }
 MALLOC_CONF=confirm_conf:true,zero:false timeout -k 10 "$LIMIT" "$TMP/conf" 2>&1 >/dev/null | grep -qxF '<jemalloc>: -- Set conf value: zero:false' || fail "confirm_conf"
 timeout -k 10 "$LIMIT" "$TMP/conf" hear >/dev/null || fail "malloc_message of the program: status $?"
 
+# a thread of ours gives memory back
+MALLOC_CONF=background_thread:true LD_PRELOAD=$VT_JE_SO sleep 20 &
+own $!
+two_threads() { [ "$(ls "/proc/$1/task" | wc -l)" -eq 2 ]; }
+await 10 two_threads $! || fail "background_thread: expected a second thread, saw $(ls "/proc/$!/task")"
+
 has_original || { say "part skipped: no libjemalloc-dev"; exit 0; }
 compile "$TMP/plain" plain.c
 for conf in prof:yes g_prof_interval:32 lg_prof_interval:99 narenas:0 dss:maybe zero:maybe junk:sometimes stats_interval:x lg_prof_sample:-1; do
