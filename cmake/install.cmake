@@ -2,17 +2,19 @@
 #
 #   bin/             vitrine; pprof, google-pprof, jeprof as links to it (cmake/report.cmake)
 #   lib/             libvitrine.so.1.0.0 with its links, libvitrine-secure.so, libvitrine.a;
-#                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake)
-#                    libmimalloc.so.3, .so.2, .a, mimalloc.o (cmake/mimalloc.cmake)
-#   lib/pkgconfig    vitrine.pc, libprofiler.pc, mimalloc.pc
+#                    libprofiler.so.0 with its links, libprofiler.a (cmake/profiler.cmake);
+#                    libtcmalloc.so.4 and its four sisters, the same (cmake/gperftools.cmake);
+#                    libjemalloc.so.2, the same, with bin/jemalloc-config and jemalloc/jemalloc.h (cmake/jemalloc.cmake);
+#                    libmimalloc.so.3, .so.2, .a, mimalloc.o, the same (cmake/mimalloc.cmake)
+#   lib/pkgconfig    vitrine.pc, libprofiler.pc, libtcmalloc.pc and three more, jemalloc.pc, mimalloc.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
-#   include/         vitrine.h, vitrine-control.h; gperftools/profiler.h, google/profiler.h; mimalloc*.h
+#   include/         vitrine.h, vitrine-control.h; gperftools/*.h, and the same by their older path google/; mimalloc*.h
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
 
-option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof, libprofiler, libmimalloc" ON)
+option(VT_COMPAT "install old names too: pprof, google-pprof, jeprof, libprofiler, libtcmalloc, libjemalloc, libmimalloc" ON)
 
 file(STRINGS ${CMAKE_SOURCE_DIR}/include/vitrine.h VT_HEADER_VERSION REGEX "^#define VITRINE_VERSION ")
 if(NOT VT_HEADER_VERSION STREQUAL "#define VITRINE_VERSION \"${PROJECT_VERSION}\"")

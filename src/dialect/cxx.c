@@ -8,8 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "heap/fast.h"
-#include "heap/heap.h"
+#include "dialect/blocks.h"
 #include "os/os.h"
 
 #define OF_CXX __attribute__((weak))
@@ -30,8 +29,8 @@ __attribute__((used)) static void *(*const whole_family)(size_t) = malloc;
 /* Calls f; true when it threw, and the exception ends here. C has no catch: cxx_catch.S. */
 bool vt__call_catching(void (*f)(void));
 
-static void *try_alloc(size_t n_bytes, size_t align) {
-    return align <= VT_BLOCK_ALIGN ? vt__malloc(n_bytes) : vt__aligned_alloc(align, n_bytes);
+static void *try_alloc(size_t n_bytes, size_t align, enum vt_made_by by) {
+    return align <= VT_BLOCK_ALIGN ? block_alloc(n_bytes, by) : block_aligned(align, n_bytes, by);
 }
 
 static new_handler handler_now(void) {
@@ -54,9 +53,9 @@ VT_NORETURN static void throw_bad_alloc(void) {
     vt__os_abort();
 }
 
-VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
+VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align, enum vt_made_by by) {
     for (;;) {
-        void *p = try_alloc(n_bytes, align);
+        void *p = try_alloc(n_bytes, align, by);
         if (p != NULL) return p;
         new_handler handler = handler_now();
         if (handler == NULL) break;
@@ -66,34 +65,37 @@ VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align) {
 }
 
 /* A nothrow new must not let the handler's exception out. */
-VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align) {
+VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align, enum vt_made_by by) {
     for (;;) {
-        void *p = try_alloc(n_bytes, align);
+        void *p = try_alloc(n_bytes, align, by);
         if (p != NULL) return p;
         new_handler handler = handler_now();
         if (handler == NULL || vt__call_catching(handler)) return NULL;
     }
 }
 
-VT_INLINE void *new_throwing(size_t n_bytes) {
-    void *p = vt__fast_malloc(n_bytes);
-    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, VT_BLOCK_ALIGN);
+VT_INLINE void *new_throwing(size_t n_bytes, enum vt_made_by by) {
+    void *p = block_alloc(n_bytes, by);
+    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, VT_BLOCK_ALIGN, by);
 }
 
-VT_INLINE void *new_nothrow(size_t n_bytes) {
-    void *p = vt__fast_malloc(n_bytes);
-    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, VT_BLOCK_ALIGN);
+VT_INLINE void *new_nothrow(size_t n_bytes, enum vt_made_by by) {
+    void *p = block_alloc(n_bytes, by);
+    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, VT_BLOCK_ALIGN, by);
 }
 
-VT_INLINE void *new_aligned(size_t n_bytes, size_t align) {
-    void *p = vt__aligned_alloc(align, n_bytes);
-    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, align);
+VT_INLINE void *new_aligned(size_t n_bytes, size_t align, enum vt_made_by by) {
+    void *p = block_aligned(align, n_bytes, by);
+    return vt_likely(p != NULL) ? p : alloc_or_throw(n_bytes, align, by);
 }
 
-VT_INLINE void *new_aligned_nothrow(size_t n_bytes, size_t align) {
-    void *p = vt__aligned_alloc(align, n_bytes);
-    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, align);
+VT_INLINE void *new_aligned_nothrow(size_t n_bytes, size_t align, enum vt_made_by by) {
+    void *p = block_aligned(align, n_bytes, by);
+    return vt_likely(p != NULL) ? p : alloc_or_null(n_bytes, align, by);
 }
+
+#define ONE VT_MADE_BY_NEW
+#define ARRAY VT_MADE_BY_NEW_ARRAY
 
 /* One row per operator: C name, mangled name, parameters, body. `nt` is const std::nothrow_t &. */
 #define OPERATOR(result, name, mangled, params, body)                                              \
@@ -104,23 +106,23 @@ VT_INLINE void *new_aligned_nothrow(size_t n_bytes, size_t align) {
 #define DELETE(name, mangled, params, call) OPERATOR(void, name, mangled, params, { call; })
 
 /* clang-format off */
-NEW(vt_new,              "_Znwm",                               (size_t n), new_throwing(n))
-NEW(vt_new_array,        "_Znam",                               (size_t n), new_throwing(n))
-NEW(vt_new_nt,           "_ZnwmRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n))
-NEW(vt_new_array_nt,     "_ZnamRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n))
-NEW(vt_new_al,           "_ZnwmSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al))
-NEW(vt_new_array_al,     "_ZnamSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al))
-NEW(vt_new_al_nt,        "_ZnwmSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al))
-NEW(vt_new_array_al_nt,  "_ZnamSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al))
-DELETE(vt_del,             "_ZdlPv",                              (void *p), vt__fast_free(p))
-DELETE(vt_del_array,       "_ZdaPv",                              (void *p), vt__fast_free(p))
-DELETE(vt_del_nt,          "_ZdlPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), vt__fast_free(p))
-DELETE(vt_del_array_nt,    "_ZdaPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), vt__fast_free(p))
-DELETE(vt_del_sz,          "_ZdlPvm",                             (void *p, size_t n), vt__free_sized(p, n))
-DELETE(vt_del_array_sz,    "_ZdaPvm",                             (void *p, size_t n), vt__free_sized(p, n))
-DELETE(vt_del_al,          "_ZdlPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), vt__fast_free(p))
-DELETE(vt_del_array_al,    "_ZdaPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), vt__fast_free(p))
-DELETE(vt_del_al_nt,       "_ZdlPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), vt__fast_free(p))
-DELETE(vt_del_array_al_nt, "_ZdaPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), vt__fast_free(p))
-DELETE(vt_del_sz_al,       "_ZdlPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), vt__free_sized(p, n))
-DELETE(vt_del_array_sz_al, "_ZdaPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), vt__free_sized(p, n))
+NEW(vt_new,              "_Znwm",                               (size_t n), new_throwing(n, ONE))
+NEW(vt_new_array,        "_Znam",                               (size_t n), new_throwing(n, ARRAY))
+NEW(vt_new_nt,           "_ZnwmRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n, ONE))
+NEW(vt_new_array_nt,     "_ZnamRKSt9nothrow_t",                 (size_t n, VT_UNUSED const void *nt), new_nothrow(n, ARRAY))
+NEW(vt_new_al,           "_ZnwmSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al, ONE))
+NEW(vt_new_array_al,     "_ZnamSt11align_val_t",                (size_t n, size_t al), new_aligned(n, al, ARRAY))
+NEW(vt_new_al_nt,        "_ZnwmSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al, ONE))
+NEW(vt_new_array_al_nt,  "_ZnamSt11align_val_tRKSt9nothrow_t",  (size_t n, size_t al, VT_UNUSED const void *nt), new_aligned_nothrow(n, al, ARRAY))
+DELETE(vt_del,             "_ZdlPv",                              (void *p), block_free(p, ONE))
+DELETE(vt_del_array,       "_ZdaPv",                              (void *p), block_free(p, ARRAY))
+DELETE(vt_del_nt,          "_ZdlPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), block_free(p, ONE))
+DELETE(vt_del_array_nt,    "_ZdaPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), block_free(p, ARRAY))
+DELETE(vt_del_sz,          "_ZdlPvm",                             (void *p, size_t n), block_free_sized(p, n, ONE))
+DELETE(vt_del_array_sz,    "_ZdaPvm",                             (void *p, size_t n), block_free_sized(p, n, ARRAY))
+DELETE(vt_del_al,          "_ZdlPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), block_free(p, ONE))
+DELETE(vt_del_array_al,    "_ZdaPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), block_free(p, ARRAY))
+DELETE(vt_del_al_nt,       "_ZdlPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), block_free(p, ONE))
+DELETE(vt_del_array_al_nt, "_ZdaPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), block_free(p, ARRAY))
+DELETE(vt_del_sz_al,       "_ZdlPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, n, ONE))
+DELETE(vt_del_array_sz_al, "_ZdaPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, n, ARRAY))

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "dialect/blocks.h"
 #include "dump/stats.h"
-#include "heap/fast.h"
 #include "heap/heap.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 
 #if defined(__clang__)
@@ -30,13 +31,13 @@ int mallopt(int param, int value);
 int malloc_trim(size_t pad);
 #endif
 
-VT_EXPORT void *malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
+VT_EXPORT void *malloc(size_t n_bytes) { return block_alloc(n_bytes, VT_MADE_BY_MALLOC); }
 
-VT_EXPORT void free(void *p) { vt__fast_free(p); }
+VT_EXPORT void free(void *p) { block_free(p, VT_MADE_BY_MALLOC); }
 
-VT_EXPORT void *calloc(size_t n, size_t each_bytes) { return vt__calloc(n, each_bytes); }
+VT_EXPORT void *calloc(size_t n, size_t each_bytes) { return block_calloc(n, each_bytes); }
 
-VT_EXPORT void *realloc(void *p, size_t n_bytes) { return vt__realloc(p, n_bytes); }
+VT_EXPORT void *realloc(void *p, size_t n_bytes) { return block_realloc(p, n_bytes); }
 
 VT_EXPORT void *reallocarray(void *p, size_t n, size_t each_bytes) {
     size_t n_bytes;
@@ -44,7 +45,7 @@ VT_EXPORT void *reallocarray(void *p, size_t n, size_t each_bytes) {
         errno = ENOMEM;
         return NULL;
     }
-    return vt__realloc(p, n_bytes);
+    return block_realloc(p, n_bytes);
 }
 
 /* glibc's memalign takes any alignment and rounds it up to a power of two. */
@@ -54,7 +55,7 @@ VT_EXPORT void *memalign(size_t align, size_t n_bytes) {
         return NULL;
     }
     if (!vt_is_pow2(align)) align = align == 0 ? VT_BLOCK_ALIGN : (size_t)2 << vt_log2(align);
-    return vt__aligned_alloc(align, n_bytes);
+    return block_aligned(align, n_bytes, VT_MADE_BY_MALLOC);
 }
 
 VT_EXPORT void *aligned_alloc(size_t align, size_t n_bytes) {
@@ -62,38 +63,43 @@ VT_EXPORT void *aligned_alloc(size_t align, size_t n_bytes) {
         errno = EINVAL;
         return NULL;
     }
-    return vt__aligned_alloc(align, n_bytes);
+    return block_aligned(align, n_bytes, VT_MADE_BY_MALLOC);
 }
 
 VT_EXPORT int posix_memalign(void **out, size_t align, size_t n_bytes) {
     if (!vt_is_pow2(align) || align % sizeof(void *) != 0) return EINVAL;
     int saved = errno; /* the error is the return value; errno stays */
-    void *p = vt__aligned_alloc(align, n_bytes);
+    void *p = block_aligned(align, n_bytes, VT_MADE_BY_MALLOC);
     errno = saved;
     if (p == NULL) return ENOMEM;
     *out = p;
     return 0;
 }
 
-VT_EXPORT void *valloc(size_t n_bytes) { return vt__aligned_alloc(VT_OS_PAGE, n_bytes); }
+VT_EXPORT void *valloc(size_t n_bytes) {
+    return block_aligned(VT_OS_PAGE, n_bytes, VT_MADE_BY_MALLOC);
+}
 
 VT_EXPORT void *pvalloc(size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX) {
         errno = ENOMEM;
         return NULL;
     }
-    return vt__aligned_alloc(VT_OS_PAGE, vt_round_up(vt_max(n_bytes, 1), VT_OS_PAGE));
+    return block_aligned(VT_OS_PAGE, vt_round_up(vt_max(n_bytes, 1), VT_OS_PAGE),
+                         VT_MADE_BY_MALLOC);
 }
 
-VT_EXPORT size_t malloc_usable_size(void *p) { return vt__usable_size(p); }
+VT_EXPORT size_t malloc_usable_size(void *p) { return block_size(p); }
 
-VT_EXPORT void cfree(void *p) { vt__fast_free(p); }
+VT_EXPORT void cfree(void *p) { block_free(p, VT_MADE_BY_MALLOC); }
 
-VT_EXPORT void free_sized(void *p, size_t n_bytes) { vt__free_sized(p, n_bytes); }
+VT_EXPORT void free_sized(void *p, size_t n_bytes) {
+    block_free_sized(p, n_bytes, VT_MADE_BY_MALLOC);
+}
 
 VT_EXPORT void free_aligned_sized(void *p, size_t align, size_t n_bytes) {
     (void)align;
-    vt__free_sized(p, n_bytes);
+    block_free_sized(p, n_bytes, VT_MADE_BY_MALLOC);
 }
 
 /* ---- asking and tuning ---- */
@@ -138,7 +144,12 @@ VT_EXPORT struct mallinfo mallinfo(void) {
     };
 }
 
-VT_EXPORT void malloc_stats(void) { vt__stats_write_fd(2, VT_TEXT_FORMAT); }
+VT_EXPORT void malloc_stats(void) {
+    if (vt__door.write_stats != NULL)
+        vt__door.write_stats(2, 1);
+    else
+        vt__stats_write_fd(2, VT_TEXT_FORMAT);
+}
 
 VT_EXPORT int malloc_info(int options, FILE *out) {
     if (options != 0) {

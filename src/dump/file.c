@@ -118,13 +118,30 @@ static void say_why(const char *path, int err) {
     vt__os_release_write_signals(&held, vt__os_write(2, line, t.len));
 }
 
-int vt__write_file(const char *path, vt_writer *writer, const void *src) {
+int vt__write_file_quietly(const char *path, vt_writer *writer, const void *src) {
     void *folder_buf = NULL;
     int err = vt__work_take(FOLDER_BYTES, &folder_buf);
     if (err == 0) {
         err = write_target(path, folder_buf, writer, src);
         vt__work_give(folder_buf, FOLDER_BYTES);
     }
+    return err;
+}
+
+int vt__write_file(const char *path, vt_writer *writer, const void *src) {
+    int err = vt__write_file_quietly(path, writer, src);
     if (err != 0) say_why(path, err);
+    return err;
+}
+
+int vt__write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
+                   vt_writer *writer, const void *src) {
+    void *buf = NULL;
+    int err = vt__work_take(BUFFER_BYTES, &buf);
+    if (err != 0) return err;
+    struct vt_out o = {{buf, BUFFER_BYTES, 0, false, sink, arg}, -1, 0};
+    err = writer(&o, src);
+    vt__text_flush(&o.text);
+    vt__work_give(buf, BUFFER_BYTES);
     return err;
 }

@@ -1,6 +1,7 @@
 /* heap_source.c - see heap_source.h. One row per site: stack, size of block, thread, labels. Climate: host, no malloc. */
 #include "dump/heap_source.h"
 
+#include "heap/heap.h"
 #include "os/os.h"
 #include "probe/chance.h"
 #include "probe/exact.h"
@@ -35,6 +36,7 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
+    if (row->thread != 0) row->thread_name = vt__heap_thread_name(row->thread);
     row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;
@@ -68,6 +70,10 @@ static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->inuse_objects = row->seen_inuse_objects = e.n_alloc - e.n_freed;
     row->inuse_bytes = row->seen_inuse_bytes = e.alloc_bytes - e.freed_bytes;
     row->inuse_requested_bytes = e.alloc_requested_bytes - e.freed_requested_bytes;
+    if (r->in_requested_bytes) {
+        row->alloc_bytes = row->seen_alloc_bytes = row->alloc_requested_bytes;
+        row->inuse_bytes = row->seen_inuse_bytes = row->inuse_requested_bytes;
+    }
     return true;
 }
 
@@ -96,6 +102,11 @@ static void leave_out_freed(struct vt_heap_row *row) {
     row->alloc_requested_bytes = row->inuse_requested_bytes;
     row->seen_alloc_objects = row->seen_inuse_objects;
     row->seen_alloc_bytes = row->seen_inuse_bytes;
+}
+
+static void leave_out_allocated(struct vt_heap_row *row) {
+    row->alloc_objects = row->alloc_bytes = row->alloc_requested_bytes = 0;
+    row->seen_alloc_objects = row->seen_alloc_bytes = 0;
 }
 
 /* The share of what was freed that was freed at this age. */
@@ -139,6 +150,7 @@ static bool next(void *state, struct vt_heap_row *row) {
         [VT_HEAP_MMAP] = next_map,      [VT_HEAP_LIFETIMES] = next_lifetime};
     struct vt_heap_rows *r = state;
     if (!r->is_in_maps && of_kind[r->kind](r, row)) {
+        if (r->has_inuse_only) leave_out_allocated(row);
         if (r->has_maps) take_estimates_for_seen(row);
         return true;
     }
@@ -156,11 +168,11 @@ static void rewind_rows(void *state) {
 }
 
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
-    uint64_t now_ns = vt__os_wall_ns();
+    uint64_t since_ns = vt__sample_since_ns(), now_ns = vt__os_wall_ns();
     bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK || kind == VT_HEAP_LIFETIMES;
     bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
     *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps};
     rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
-    return (struct vt_heap_source){kind, rows->period_bytes, now_ns, now_ns - vt__sample_since_ns(),
+    return (struct vt_heap_source){kind, rows->period_bytes, since_ns, now_ns - since_ns,
                                    rows, rewind_rows,        next};
 }

@@ -14,6 +14,9 @@ struct vt_heap_rows {
     uint64_t period_bytes;
     bool has_maps;   /* the program's own mappings come behind the others */
     bool is_in_maps; /* and now they do */
+    bool
+        in_requested_bytes; /* exact rows: what was asked for instead of the blocks' sizes; to be set by the caller */
+    bool has_inuse_only; /* nothing is said of what was allocated in all; the same */
     uint32_t cursor;
     unsigned
         age; /* of lifetimes: 0: the next site, and what is in use of it; else one more than their index */

@@ -23,6 +23,9 @@ int vt__out_end(struct vt_out *o); /* flushes; 0 or the first error */
 typedef int vt_writer(struct vt_out *o, const void *src); /* 0, or -errno beside o->err */
 int vt__write_fd(int fd, vt_writer *writer, const void *src);
 int vt__write_file(const char *path, vt_writer *writer, const void *src); /* see profile.h */
+int vt__write_file_quietly(const char *path, vt_writer *writer, const void *src);
+int vt__write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
+                   vt_writer *writer, const void *src);
 
 /* At least `n_digits` hexadecimal digits, without 0x. */
 void vt__put_hex(struct vt_text *t, uint64_t n, unsigned n_digits);

@@ -33,3 +33,15 @@ int vt__heap_write_file(const char *path, enum vt_heap_format format,
     struct job job = {format, src};
     return vt__write_file(path, write_job, &job);
 }
+
+int vt__heap_write_file_quietly(const char *path, enum vt_heap_format format,
+                                const struct vt_heap_source *src) {
+    struct job job = {format, src};
+    return vt__write_file_quietly(path, write_job, &job);
+}
+
+int vt__heap_write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
+                        enum vt_heap_format format, const struct vt_heap_source *src) {
+    struct job job = {format, src};
+    return vt__write_sink(sink, arg, write_job, &job);
+}

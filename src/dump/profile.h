@@ -40,7 +40,7 @@ struct vt_heap_source {
     enum vt_heap_kind kind;
     uint64_t
         period_bytes; /* mean bytes between samples; 1 when exact, or when seen_* are estimates */
-    uint64_t time_ns, duration_ns; /* wall clock of the dump; since the start of recording */
+    uint64_t time_ns, duration_ns; /* wall clock of the start of recording; since then */
     void *state;
     void (*rewind)(void *state); /* called before every pass, the first too */
     /* false at the end; the row's pointers are valid until the next call. Fields not set are 0: the writer clears the row. */
@@ -56,6 +56,12 @@ int vt__heap_write_fd(int fd, enum vt_heap_format format, const struct vt_heap_s
  * 0 or -errno, and one line on stderr ("vitrine: error: cannot write profile 'PATH': ...") on failure. */
 int vt__heap_write_file(const char *path, enum vt_heap_format format,
                         const struct vt_heap_source *src);
+/* The same without that line. */
+int vt__heap_write_file_quietly(const char *path, enum vt_heap_format format,
+                                const struct vt_heap_source *src);
+/* To a function, piece by piece. */
+int vt__heap_write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
+                        enum vt_heap_format format, const struct vt_heap_source *src);
 
 VT_HIDDEN_END
 

@@ -10,7 +10,10 @@
 #include "heap/upcalls.h"
 #include "vitrine-control.h"
 
-_Atomic bool vt__purge_is_wanted, vt__dump_is_wanted, vt__exact_is_on;
+_Atomic bool vt__purge_is_wanted, vt__dump_is_wanted;
+_Atomic uint8_t vt__watch;
+_Atomic(const struct vt_heap_hooks *) vt__hooks;
+_Atomic int vt__dump_cause;
 
 /* Frees of an interrupted slow path, for the next one that is not: a stack through the blocks' first words. */
 static _Atomic(struct block *) deferred;
@@ -20,7 +23,7 @@ static VT_COLD void do_as_asked(void) {
     if (vt__tls.is_busy || vt__lock_has_all)
         return; /* in a handler, or while we fork: locks are held */
     if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
-        vt__life_dump_wanted();
+        vt__life_dump_wanted(atomic_load_explicit(&vt__dump_cause, memory_order_relaxed));
     if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
 }
 
@@ -38,6 +41,7 @@ void vt__poll(void) {
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
     struct block *b = vt__sampled_take(cls, is_zero);
     unsigned shift = vt__draw_again(h, cls);
+    h->bytes.allocated += vt__classes[cls].block_bytes;
     if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), shift);
     return b;
 }
@@ -95,27 +99,47 @@ static void *finish(struct heap *h, void *p, size_t n_bytes) {
     return vt_likely(p != NULL) ? p : no_memory(n_bytes);
 }
 
-static bool is_exact(void) {
-    /* acquire: what the probes made ready for it; pairs with the release in vt__heap_set_exact */
-    return vt_unlikely(atomic_load_explicit(&vt__exact_is_on, memory_order_acquire));
+static uint8_t watch(void) {
+    /* acquire: what the watchers made ready for it; pairs with the release in set_watch */
+    return atomic_load_explicit(&vt__watch, memory_order_acquire);
 }
 
-/* In exact mode every block is told to the probes. */
-static void *told(void *p, size_t n_bytes) {
+static bool is_watched(void) { return vt_unlikely(watch() != 0); }
+static bool is_exact(void) { return vt_unlikely((watch() & VT_WATCH_EXACT) != 0); }
+
+static VT_COLD void tell_hooks_allocated(const void *p, size_t n_bytes) {
+    if ((watch() & VT_WATCH_HOOKS) != 0)
+        atomic_load_explicit(&vt__hooks, memory_order_relaxed)->allocated(p, n_bytes);
+}
+
+static VT_COLD void tell_hooks_freed(const void *p) {
+    if ((watch() & VT_WATCH_HOOKS) != 0)
+        atomic_load_explicit(&vt__hooks, memory_order_relaxed)->freed(p);
+}
+
+static VT_COLD void tell(void *p, size_t n_bytes) {
     if (is_exact() && p != NULL && vt__enter()) {
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
     }
+    tell_hooks_allocated(p, n_bytes);
+}
+
+/* Every block is told to those who watch. */
+static void *told(void *p, size_t n_bytes) {
+    if (is_watched()) tell(p, n_bytes);
     return p;
 }
 
 /* A block that got another size where it is counts as freed and allocated again, by who asked for that. */
 static void *told_again(void *p, size_t n_bytes) {
+    if (!is_watched()) return p;
+    tell_hooks_freed(p);
     if (is_exact() && vt__enter()) {
         (void)vt__probe_exact_freed(p);
-        vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
     }
+    tell(p, n_bytes);
     return p;
 }
 
@@ -154,19 +178,24 @@ static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
 void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
+    h->bytes.allocated += vt__large_usable(s);
     draw_large(h, s, p, n_bytes, vt__large_usable(s));
     return p;
+}
+
+/* A block of `n` bytes, of which n_bytes were asked for. */
+VT_INLINE void *small_slow(size_t n, size_t n_bytes) {
+    struct heap *h = my_heap();
+    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
+    return told(finish(h, take_small(h, vt__class_of(n), n_bytes), n_bytes), n_bytes);
 }
 
 void *vt__malloc_slow(size_t n_bytes) {
     if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
         return told(take_medium(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
+    if (n_bytes <= VT_SMALL_MAX) return small_slow(n_bytes + (n_bytes == 0), n_bytes);
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
-    if (n_bytes <= VT_SMALL_MAX)
-        return told(
-            finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0)), n_bytes), n_bytes),
-            n_bytes);
     void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
     return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
 }
@@ -205,22 +234,15 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     return zeroed(p, n_bytes, h != NULL && h->bin[cls].is_zero);
 }
 
-/* malloc was told the size of the class; the probes are to know what was asked for. */
-VT_COLD static void *aligned_exactly(size_t n, size_t n_bytes) {
-    void *p = vt__fast_malloc(n);
-    if (p != NULL && vt__enter()) {
-        vt__probe_exact_requested(p, n_bytes);
-        vt__leave();
-    }
-    return p;
-}
+/* malloc would be told the size of the class; who watches is to know what was asked for. */
+VT_COLD static void *aligned_watched(size_t n, size_t n_bytes) { return small_slow(n, n_bytes); }
 
 /* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
  * is a class; of the eight medium classes of a doubling, one is. */
 void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory(n_bytes);
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
-    if (n <= VT_SMALL_MAX) return is_exact() ? aligned_exactly(n, n_bytes) : vt__fast_malloc(n);
+    if (n <= VT_SMALL_MAX) return is_watched() ? aligned_watched(n, n_bytes) : vt__fast_malloc(n);
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX)
         return told(take_medium(vt__class_aligned(n, align), n_bytes, NULL), n_bytes);
     struct heap *h = my_heap();
@@ -286,18 +308,26 @@ static void free_without_heap(struct slab *s, struct block *b) {
     vt__poll();
 }
 
+static void count_freed(size_t n_bytes) {
+    if (vt__tls.real != NULL) vt__tls.real->bytes.freed += n_bytes;
+}
+
 static void free_large(struct slab *s, void *p) {
     if (!vt__enter()) {
         defer(p);
         return;
     }
+    count_freed(vt__large_usable(s));
     vt__large_free(s, p);
     vt__leave();
     vt__poll();
 }
 
 void vt__free_outside(void *p) {
-    if (p != NULL) vt__life_foreign_free(p);
+    if (p != NULL)
+        vt__life_foreign_free(p);
+    else if (is_watched())
+        tell_hooks_freed(p);
 }
 
 static void free_sampled(struct slab *s, struct block *b) {
@@ -306,6 +336,7 @@ static void free_sampled(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
+    count_freed(vt__class_bytes(s->cls));
     (void)vt__probe_freed(b);
     vt__sampled_give(s, b);
     vt__leave();
@@ -359,9 +390,11 @@ static void free_medium(struct slab *s, struct block *b) {
 }
 #endif
 
-/* In exact mode every free comes here. True when the block was one of our own, which the fast path did not see. */
-VT_NOINLINE static bool free_exact(struct slab *s, uintptr_t owner, void *p) {
-    if (vt__enter()) {
+/* While somebody watches every free comes here. True when the block was one of our own, which the fast path did not see. A
+ * thread without a heap gets one, and comes again. */
+VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
+    if (vt__tls.real != NULL || !vt__life_thread_is_staying()) tell_hooks_freed(p);
+    if (is_exact() && vt__enter()) {
         (void)vt__probe_exact_freed(p);
         vt__leave();
     }
@@ -374,7 +407,7 @@ void vt__free_other(void *p, struct slab *s) {
     /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     struct heap *h = vt__tls.real;
-    if (is_exact() && free_exact(s, owner, p)) return;
+    if (is_watched() && free_watched(s, owner, p)) return;
     if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 || h == NULL)) {
         free_rare(s, owner, p);
         return;
@@ -526,12 +559,32 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     return to;
 }
 
+bool vt__resize_in_place(void *p, size_t n_bytes) {
+    struct slab *s = head_of(p);
+    if (s == NULL || n_bytes > PTRDIFF_MAX) return false;
+    if (!is_large(s)) return n_bytes <= usable_of(s);
+    if (!vt__enter()) return false;
+    size_t usable = vt__large_usable(s);
+    bool is_done = vt__large_resize(s, n_bytes);
+    if (is_done) note_resized(s, p, usable, n_bytes);
+    vt__leave();
+    vt__poll();
+    if (is_done) (void)told_again(p, n_bytes);
+    return is_done;
+}
+
+/* The probes know already. */
+static void *resized(const void *from, void *to, size_t n_bytes) {
+    if (is_watched()) {
+        tell_hooks_freed(from);
+        tell_hooks_allocated(to, n_bytes);
+    }
+    return to;
+}
+
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
-    if (n_bytes == 0) {
-        vt__fast_free(p);
-        return NULL;
-    }
+    if (n_bytes == 0) return vt__life_realloc_0(p);
     if (n_bytes > PTRDIFF_MAX) return no_memory(n_bytes);
     struct slab *s = head_of(p);
     if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
@@ -541,7 +594,7 @@ void *vt__realloc(void *p, size_t n_bytes) {
         void *to = realloc_large(s, p, n_bytes);
         vt__leave();
         vt__poll();
-        if (to != NULL) return to;
+        if (to != NULL) return resized(p, to, n_bytes);
     } else if (n_bytes <= usable && n_bytes >= usable / 2) {
         return told_again(p, n_bytes);
     }

@@ -12,6 +12,8 @@
  * more than SAMPLES_PER_MS come in a thread, the period of that class is doubled, and halved again when they come slowly. The
  * chance of each sample is known, so the estimate stays unbiased; only its error grows.
  *
+ * The same countdowns tell how much a thread allocated (heap.bytes), at no cost for the others either.
+ *
  * Climate: malloc.   Owns: heap.draw.   Locks: none; the heap's owner calls.
  */
 #include "heap/impl.h"
@@ -37,12 +39,22 @@ void vt__draws_init(struct heap *h) {
     }
 }
 
+void vt__draws_settle(struct heap *h, unsigned cls, uint32_t n_ready) {
+    struct draw *d = &h->draw[cls];
+    if (d->left == NOT_DRAWN) return;
+    uint64_t bytes = (uint64_t)(d->left - d->countdown - n_ready) * vt__class_bytes(cls);
+    h->bytes.allocated += bytes;
+    h->small_allocated += bytes;
+    d->left = d->countdown + n_ready;
+}
+
 /* Forgets all countdowns if the rate changed since they were drawn. */
 static void look_at_rate(struct heap *h) {
     /* relaxed: a change may be noticed one refill late */
     uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
     if (vt_likely(h->sample_epoch == now)) return;
     h->sample_epoch = now;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) vt__draws_settle(h, c, 0);
     vt__draws_init(h);
 }
 
@@ -60,10 +72,20 @@ static void begin_medium(struct draw *d, uint32_t n) {
     d->left = n - d->countdown;
 }
 
+/* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. */
+static VT_COLD void begin_small(struct heap *h, unsigned cls) {
+    struct draw *d = &h->draw[cls];
+    d->left = d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
+    if (d->countdown == 1) return;
+    h->bytes.allocated += vt__class_bytes(cls);
+    h->small_allocated += vt__class_bytes(cls);
+    d->left--;
+}
+
 bool vt__draw_small(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (d->countdown == 0) d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
+    if (d->countdown == 0) begin_small(h, cls);
     return d->countdown == 1;
 }
 
@@ -115,6 +137,10 @@ unsigned vt__draw_again(struct heap *h, unsigned draw) {
         d->shift--;
     }
     d->last_ms = now_ms;
+    if (draw < VT_N_SMALL) {
+        vt__draws_settle(h, draw, 0);
+        d->left = 0;
+    }
     d->countdown = 0;
     if (draw >= VT_N_SMALL && draw < VT_N_CLASSES)
         begin_medium(d, vt__probe_draw_count(vt__class_bytes(draw), d->shift));

@@ -22,8 +22,9 @@ void *vt__realloc(void *p, size_t n_bytes);
 void *vt__aligned_alloc(size_t align, size_t n_bytes); /* align: a power of two; any size */
 /* A block that begins so many bytes, less than 32 KiB, behind a multiple of 32 KiB. It has OS pages of its own. */
 void *vt__alloc_behind(size_t skipped, size_t n_bytes, bool zero);
-size_t vt__usable_size(const void *p);        /* 0 for NULL */
-void vt__free_sized(void *p, size_t n_bytes); /* the secure build checks the size */
+size_t vt__usable_size(const void *p);             /* 0 for NULL */
+bool vt__resize_in_place(void *p, size_t n_bytes); /* false: it stays as it was */
+void vt__free_sized(void *p, size_t n_bytes);      /* the secure build checks the size */
 
 /* Start and threads, for life/. */
 int vt__heap_start(void); /* once, before anything else: 0 or -errno */
@@ -45,11 +46,35 @@ bool vt__heap_purge_step(void); /* what is due by now; false when nothing is lef
 void vt__heap_sampling_changed(void); /* the rate did: every countdown is drawn anew */
 uint32_t vt__heap_thread_number(
     void); /* of the calling thread; one that ended leaves it to another. 0: it has no heap */
+/* Of the calling thread: is it sampled? It starts as the probes have it for all. NULL: no memory. */
+enum vt_thread_sampling { VT_SAMPLING_AS_ALL, VT_SAMPLING_ON, VT_SAMPLING_OFF };
+uint8_t *vt__heap_sampling(void);
+/* Names of threads, for profiles: the calling one's, and any one's by its number; empty: none was told. */
+#define VT_THREAD_NAME_BYTES 16
+void vt__heap_set_thread_name(const char *name); /* cut if it must be */
+const char *vt__heap_thread_name(uint32_t number);
+uint64_t *vt__heap_dialect_word(void); /* the calling thread's, 0 at first; NULL: no memory */
+
+/* What the calling thread allocated and freed, in bytes of blocks; never decreases. malloc and free do not count: both are
+ * brought up to date by this call, and in between by slow paths. Approximate: of blocks above 1 KiB what went between the thread
+ * and the common store; of small ones it freed, those that were its own. NULL: no memory. */
+struct vt_thread_bytes {
+    uint64_t allocated, freed;
+};
+const struct vt_thread_bytes *vt__heap_thread_bytes(void);
+
 uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
 uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */
 
-/* Exact mode: while it is on, every malloc and free of every thread takes its slow path, and is told to the probes. */
+/* While somebody watches, every malloc and free of every thread takes its slow path, and is told: to the probes (exact mode), or
+ * to hooks, which are called with no lock held: after a block was allocated (NULL: it could not be), before one is freed. */
 void vt__heap_set_exact(bool on);
+struct vt_heap_hooks {
+    void (*allocated)(const void *p, size_t n_bytes);
+    void (*freed)(const void *p);
+};
+void vt__heap_set_hooks(
+    const struct vt_heap_hooks *hooks); /* NULL: none; must stay valid for good */
 struct vt_heap_block {
     size_t slice;  /* of the window */
     size_t number; /* within the slab; below 512 */
@@ -66,6 +91,17 @@ bool vt__enter(void);
 void vt__leave(void);
 
 extern _Atomic bool vt__dump_is_wanted; /* the end of the next slow path says so to life/ */
+enum vt_dump_cause {
+    VT_CAUSE_ASKED,
+    VT_CAUSE_SIGNAL,
+    VT_CAUSE_ALLOCATED,
+    VT_CAUSE_FREED,
+    VT_CAUSE_INUSE,
+    VT_CAUSE_PEAK,
+    VT_CAUSE_TIME,
+    VT_CAUSE_EXIT
+};
+extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
 
 /* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
 struct vt_own;
@@ -97,16 +133,38 @@ bool vt__heap_area(size_t *cursor, struct vt_own_area *out);
 /* Is p in memory of ours? Any address may be asked about. */
 bool vt__heap_owns(const void *p);
 
+/* ranges.c: the window, piece by piece; *cursor begins at 0. False at the end. */
+enum vt_range_kind {
+    VT_RANGE_SLAB,
+    VT_RANGE_LARGE,
+    VT_RANGE_FREE /* may be resident */,
+    VT_RANGE_CLEAN
+};
+struct vt_heap_range {
+    uintptr_t at;
+    size_t n_bytes;
+    enum vt_range_kind kind;
+    double used; /* the share that was ever handed out */
+};
+bool vt__heap_next_range(size_t *cursor, struct vt_heap_range *out);
+size_t vt__heap_range_step(void);             /* ranges are multiples of it */
+size_t vt__heap_thread_cached_bytes(void);    /* free blocks that the calling thread keeps */
+void vt__heap_drop_thread_cache(void);        /* what of them can be given back is */
+size_t vt__good_size(size_t align, size_t n); /* what a block would have; 0: there is none */
+
 /* Statistics: a consistent-enough picture, taken without stopping anybody. */
 struct vt_stats;
 struct vt_class_stats {
     size_t block_bytes;
     size_t n_slabs, n_blocks, n_live, n_cached, n_free;
+    size_t n_full; /* of the slabs */
     size_t slab_bytes, resident_bytes;
 };
 #define VT_N_CLASSES 112
 const _Atomic size_t *vt__heap_used_slices(
     uint64_t *slice_bytes); /* where it is, for other processes */
+/* Each large block in use. */
+void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg);
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
 
 #ifdef VT_WITH_AUDIT

@@ -163,7 +163,8 @@ struct draw {
     uint32_t
         countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
     uint32_t
-        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed */
+        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown
+               * when heap.bytes last had all that went before; what it fell by since was put into list[] */
     uint32_t last_ms; /* when one was sampled */
     uint32_t shift;   /* the period is this often doubled, because samples came too fast */
 };
@@ -181,16 +182,22 @@ struct heap {
     size_t shelf_bytes;  /* on all shelves */
     uint32_t shelf_hand; /* the class to look at next when they hold too much together */
     uint32_t n_refills;
-    uint32_t sample_epoch;         /* of the rate that countdowns were drawn with */
-    uint32_t sample_ms, n_samples; /* since when, and how many since then */
-    struct draw draw[VT_N_DRAWS];  /* by class, then by doubling of large blocks */
-    uint32_t label;                /* of its thread; see probe/labels.c */
-    void *probe_slot;              /* probe/exact.c's */
-    struct vt_tls *tls;            /* of its thread; under the heaps lock */
-    uint32_t number;               /* 1, 2, 3, ...: what profiles call its thread */
-    bool is_first;                 /* of the process */
-    bool is_borrowed;              /* its thread is ending: give it back after each use */
-    bool is_diverted;              /* vt__heap_divert; under the heaps lock */
+    uint32_t sample_epoch;                 /* of the rate that countdowns were drawn with */
+    uint32_t sample_ms, n_samples;         /* since when, and how many since then */
+    struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
+    uint32_t label;                        /* of its thread; see probe/labels.c */
+    struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
+    uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
+    uint64_t dialect_word;                 /* src/dialect's, 0 for a new thread */
+    uint8_t sampling;                      /* enum vt_thread_sampling */
+    char name
+        [VT_THREAD_NAME_BYTES]; /* of its thread, if somebody told us; written by that one, read by any */
+    void *probe_slot;           /* probe/exact.c's */
+    struct vt_tls *tls;         /* of its thread; under the heaps lock */
+    uint32_t number;            /* 1, 2, 3, ...: what profiles call its thread */
+    bool is_first;              /* of the process */
+    bool is_borrowed;           /* its thread is ending: give it back after each use */
+    bool is_diverted;           /* vt__heap_divert; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -376,6 +383,8 @@ void vt__remote_collect(struct heap *h,
 
 /* draw.c: which mallocs are sampled */
 void vt__draws_init(struct heap *h);
+void vt__draws_settle(struct heap *h, unsigned cls,
+                      uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
 bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */
@@ -405,6 +414,7 @@ void *vt__large_alloc_behind(
 void *vt__large_start(const struct slab *s); /* its block */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
+bool vt__large_resize(struct slab *s, size_t n_bytes); /* where it is; false: it stays as it was */
 void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it by copying */
 void *vt__large_alloc_growing(
     size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */
@@ -430,7 +440,9 @@ VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head)
 /* alloc.c */
 void vt__poll(void); /* at the end of a slow path, with no lock held */
 extern _Atomic bool vt__purge_is_wanted;
-extern _Atomic bool vt__exact_is_on; /* a thread may notice late */
+enum { VT_WATCH_EXACT = 1, VT_WATCH_HOOKS = 2 };
+extern _Atomic uint8_t vt__watch; /* who watches; a thread may notice late */
+extern _Atomic(const struct vt_heap_hooks *) vt__hooks;
 void *vt__malloc_slow(size_t n_bytes);
 void *vt__take_large(struct heap *h, void *p,
                      size_t n_bytes); /* counts a new run off, perhaps as a sample; answers p */

@@ -106,14 +106,12 @@ static void *move(struct slab *s, void *p, size_t n_bytes) {
     return to;
 }
 
-void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
-    size_t old_bytes = vt__large_usable(s);
+bool vt__large_resize(struct slab *s, size_t n_bytes) {
     size_t n_slices = slices_for(n_bytes);
-    if (s->carved != 0) return NULL;
-    if (n_bytes <= old_bytes) {
-        if (n_bytes < VT_GROWING_MIN) return NULL; /* small enough for a class again */
-        if (n_bytes < old_bytes / 2) shrink(s, n_bytes);
-        return p;
+    if (s->carved != 0) return false;
+    if (n_bytes <= vt__large_usable(s)) {
+        if (n_bytes < vt__large_usable(s) / 2) shrink(s, vt_max(n_bytes, 1));
+        return true;
     }
     if (n_slices > s->run_slices) {
         size_t n_more = n_slices - s->run_slices;
@@ -121,9 +119,16 @@ void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
         if (n_ahead > 0 && vt__slices_extend(vt__slab_id(s), s->run_slices, n_more + n_ahead))
             n_slices += n_ahead;
         else if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_more))
-            return move(s, p, n_bytes);
+            return false;
         s->run_slices = (uint32_t)n_slices;
     }
     set_size(s, n_bytes);
-    return p;
+    return true;
+}
+
+void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes) {
+    if (n_bytes < VT_GROWING_MIN && n_bytes <= vt__large_usable(s))
+        return NULL;                 /* small enough for a class again */
+    if (s->carved != 0) return NULL; /* it begins behind its slice's start */
+    return vt__large_resize(s, n_bytes) ? p : move(s, p, n_bytes);
 }

@@ -83,9 +83,11 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     vt_lock(&m->lock);
     struct slab *s = slab_to_take_from(&m->queue, VT_OWNER_MEDIUM, cls);
+    uint32_t n_before = h->shelf[cls].n;
     if (s != NULL) {
         if (VT_HARDEN < 2) stock_shelf(h, s);
         b = take(&m->queue, s, &is_zero);
+        h->bytes.allocated += (h->shelf[cls].n - n_before + 1) * vt__classes[cls].block_bytes;
     }
     vt_unlock(&m->lock);
     if (out_is_zero != NULL) *out_is_zero = is_zero;
@@ -141,12 +143,14 @@ static void release(struct slab *s) {
 
 void vt__medium_give(unsigned cls, struct block *list) {
     struct medium *m = medium_of(cls);
+    size_t n_bytes = 0;
     slab_id empty = 0; /* released when no lock is held: that may call the system */
     vt_lock(&m->lock);
     while (list != NULL) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b)); /* each starts in the first slice of its slab */
         list = shelf_next(b, cls);
+        n_bytes += vt__classes[cls].block_bytes;
         /* else it was freed twice, and its slab released meanwhile */
         if (VT_HARDEN > 0 && !(is_medium(s) && s->cls == cls)) vt__double_free(b, s);
         if (!give(&m->queue, s, b)) continue;
@@ -154,6 +158,7 @@ void vt__medium_give(unsigned cls, struct block *list) {
         empty = vt__slab_id(s);
     }
     vt_unlock(&m->lock);
+    if (vt__tls.real != NULL) vt__tls.real->bytes.freed += n_bytes;
     while (empty != 0) {
         struct slab *s = vt__slab(empty);
         empty = s->next;

@@ -145,10 +145,13 @@ static struct heap *begin(void) {
     return NULL;
 }
 
+static bool is_exact(void) {
+    /* acquire: as in alloc.c's watch */
+    return (atomic_load_explicit(&vt__watch, memory_order_acquire) & VT_WATCH_EXACT) != 0;
+}
+
 static void *end(struct heap *h, void *p, size_t n_bytes) {
-    /* acquire: as in alloc.c's is_exact */
-    if (p != NULL && atomic_load_explicit(&vt__exact_is_on, memory_order_acquire))
-        vt__probe_exact_allocated(p, n_bytes);
+    if (p != NULL && is_exact()) vt__probe_exact_allocated(p, n_bytes);
     vt__leave();
     if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
@@ -294,11 +297,11 @@ static void *block_at(const struct slab *s, size_t k) {
 
 /* The probes hear of every block that goes. */
 static void tell_all_freed(struct slab *s) {
-    bool is_exact = atomic_load_explicit(&vt__exact_is_on, memory_order_acquire);
-    if (n_sampled(s) == 0 && !is_exact) return;
+    bool tells = is_exact();
+    if (n_sampled(s) == 0 && !tells) return;
     for (size_t k = 0; k < s->carved; k++) {
         if (!vt__slab_is_out(s, k)) continue;
-        if (is_exact) (void)vt__probe_exact_freed(block_at(s, k));
+        if (tells) (void)vt__probe_exact_freed(block_at(s, k));
         if (n_sampled(s) > 0) (void)vt__probe_freed(block_at(s, k));
     }
 }
@@ -320,8 +323,7 @@ static void destroy_runs(slab_id first) {
         struct slab *s = vt__slab(first);
         void *p = vt__large_start(s);
         first = s->next;
-        if (atomic_load_explicit(&vt__exact_is_on, memory_order_acquire))
-            (void)vt__probe_exact_freed(p);
+        if (is_exact()) (void)vt__probe_exact_freed(p);
         vt__large_free(s, p);
     }
 }

@@ -446,10 +446,10 @@ void vt__slab_start_over(struct slab *s) {
 static void forget_list(struct heap *h, unsigned cls) {
     struct block *b = h->list[cls];
     if (b == &vt__nil) return;
+    uint32_t n = 0;
     h->list[cls] = (struct block *)&vt__nil;
-    h->draw[cls].countdown = 0; /* see draw.c */
     struct slab *s = vt__slab(h->bin[cls].current);
-    while (b != NULL) {
+    for (; b != NULL; n++) {
         struct block *next = link_next(b, cls);
         if (VT_HARDEN < 2)
             vt__slab_give_back(s, b);
@@ -457,6 +457,8 @@ static void forget_list(struct heap *h, unsigned cls) {
             vt__slab_push_marked(s, b); /* its bit was never cleared */
         b = next;
     }
+    vt__draws_settle(h, cls, n);
+    h->draw[cls].countdown = h->draw[cls].left = 0; /* see draw.c */
 }
 
 void vt__heap_drop_empty(struct heap *h) {

@@ -59,6 +59,7 @@ VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats
     uint64_t remote = vt__remote_count(remote_word);
     if (vt__remote_is_discarded(remote_word)) carved = out = 0; /* its pages are gone */
     k->n_slabs++;
+    k->n_full += out == cls->capacity;
     k->n_blocks += cls->capacity;
     k->n_live += out; /* less what is cached, at the end */
     k->n_cached += vt_min(remote, out);
@@ -83,6 +84,16 @@ VT_READS_RACILY static void add_slices(struct vt_stats *out, struct vt_class_sta
             add_slab(s, &classes[s->cls]);
             i += vt__classes[s->cls].n_slices;
         }
+    }
+}
+
+VT_READS_RACILY void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg) {
+    size_t n = vt_racy_read(vt__map.n_slices);
+    for (size_t i = 1; i < n; i++) {
+        const struct slab *s = vt__slab((slab_id)i);
+        if (atomic_load_explicit(&s->owner, memory_order_acquire) != VT_OWNER_LARGE) continue;
+        visit(arg, (size_t)s->room * VT_OS_PAGE);
+        i += vt_max(s->run_slices, 1) - 1;
     }
 }
 

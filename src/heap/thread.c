@@ -70,14 +70,24 @@ static void point_fast_paths(struct heap *h, bool is_exact) {
     __atomic_store_n(&h->tls->tag, is_exact ? 0 : (uintptr_t)h, __ATOMIC_RELAXED);
 }
 
-void vt__heap_set_exact(bool on) {
+static void set_watch(uint8_t who, bool on) {
     if (!vt__enter()) return;
     vt_lock(&vt__heaps_lock);
-    atomic_store_explicit(&vt__exact_is_on, on, memory_order_release); /* see is_exact */
+    uint8_t before = atomic_load_explicit(&vt__watch, memory_order_relaxed);
+    uint8_t after = (uint8_t)(on ? before | who : before & ~who);
+    atomic_store_explicit(&vt__watch, after, memory_order_release); /* see is_watched */
     for (struct heap *h = heaps.all; h != NULL; h = h->next)
-        if (h->tls != NULL) point_fast_paths(h, on);
+        if (h->tls != NULL) point_fast_paths(h, after != 0);
     vt_unlock(&vt__heaps_lock);
     vt__leave();
+}
+
+void vt__heap_set_exact(bool on) { set_watch(VT_WATCH_EXACT, on); }
+
+void vt__heap_set_hooks(const struct vt_heap_hooks *hooks) {
+    /* release: what they need is there before they are called; pairs with the acquire of the watch */
+    if (hooks != NULL) atomic_store_explicit(&vt__hooks, hooks, memory_order_release);
+    set_watch(VT_WATCH_HOOKS, hooks != NULL);
 }
 
 void vt__heap_divert(bool on) {
@@ -85,7 +95,7 @@ void vt__heap_divert(bool on) {
     if (h == NULL || !vt__enter()) return;
     vt_lock(&vt__heaps_lock);
     h->is_diverted = on;
-    point_fast_paths(h, atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+    point_fast_paths(h, atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0);
     vt_unlock(&vt__heaps_lock);
     vt__leave();
 }
@@ -103,7 +113,7 @@ static struct heap *take_heap(void) {
         atomic_store_explicit(&h->state, HEAP_LIVE, memory_order_seq_cst);
         h->tls = &vt__tls;
         vt__tls.real = h;
-        point_fast_paths(h, atomic_load_explicit(&vt__exact_is_on, memory_order_relaxed));
+        point_fast_paths(h, atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0);
     }
     vt_unlock(&vt__heaps_lock);
     return h;
@@ -128,9 +138,74 @@ uint32_t vt__heap_thread_number(void) { return vt__tls.real != NULL ? vt__tls.re
 
 uint32_t vt__heap_label_now(void) { return vt__tls.real != NULL ? vt__tls.real->label : 0; }
 
+static struct heap *own_heap(void) {
+    return vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+}
+
 uint32_t *vt__heap_label(void) {
-    struct heap *h = vt__tls.real != NULL ? vt__tls.real : vt__heap_attach();
+    struct heap *h = own_heap();
     return h != NULL ? &h->label : NULL;
+}
+
+uint8_t *vt__heap_sampling(void) {
+    struct heap *h = own_heap();
+    return h != NULL ? &h->sampling : NULL;
+}
+
+uint64_t *vt__heap_dialect_word(void) {
+    struct heap *h = own_heap();
+    return h != NULL ? &h->dialect_word : NULL;
+}
+
+void vt__heap_set_thread_name(const char *name) {
+    struct heap *h = own_heap();
+    if (h == NULL) return;
+    size_t i = 0;
+    for (; i + 1 < VT_THREAD_NAME_BYTES && name[i] != '\0'; i++) h->name[i] = name[i];
+    for (; i < VT_THREAD_NAME_BYTES; i++) h->name[i] = '\0';
+}
+
+const char *vt__heap_thread_name(uint32_t number) {
+    if (!vt__enter()) return "";
+    vt_lock(&vt__heaps_lock);
+    const struct heap *h = heaps.all;
+    while (h != NULL && h->number != number) h = h->next;
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    return h != NULL ? h->name : "";
+}
+
+/* Blocks of its own slabs that are out: in use, or in a list. */
+static uint64_t small_out_bytes(const struct heap *h) {
+    uint64_t bytes = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) {
+        const struct bin *bin = &h->bin[c];
+        uint64_t n = bin->current != 0 ? vt__slab_n_out(vt__slab(bin->current)) : 0;
+        for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next)
+            n += vt__slab_n_out(vt__slab(i));
+        for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next) n += vt__slab_n_out(vt__slab(i));
+        bytes += n * vt__class_bytes(c);
+    }
+    return bytes;
+}
+
+const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
+    struct heap *h = own_heap();
+    if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
+    vt__heap_drop_empty(h);                     /* then what is out is in use */
+    for (unsigned c = 0; c < VT_N_SMALL; c++) { /* and its next malloc is counted at once */
+        vt__draws_settle(h, c, 0);
+        h->draw[c].countdown = h->draw[c].left = 0;
+    }
+    uint64_t out = small_out_bytes(h);
+    /* what it took over from other threads may be more than it allocated itself */
+    uint64_t freed = h->small_allocated - vt_min(out, h->small_allocated);
+    if (freed > h->small_freed) {
+        h->bytes.freed += freed - h->small_freed;
+        h->small_freed = freed;
+    }
+    vt__leave();
+    return &h->bytes;
 }
 
 void vt__heap_detach_thread(void) {
@@ -140,6 +215,8 @@ void vt__heap_detach_thread(void) {
     vt__secure_flush(h);
     vt__heap_drop_empty(h);
     h->label = 0;
+    h->dialect_word = 0;
+    h->sampling = VT_SAMPLING_AS_ALL;
     vt_lock(&vt__heaps_lock);
     h->tls = NULL;
     h->is_diverted = false;

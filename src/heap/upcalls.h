@@ -9,7 +9,8 @@ VT_HIDDEN_BEGIN
 int vt__life_start(void); /* first use in this process: 0 when the heap is ready, or -errno */
 bool vt__life_thread_attached(
     void); /* arrange for vt__heap_detach_thread at this thread's end; false: it is ending */
-void vt__life_dump_wanted(void);       /* a heap profile is due; no lock is held */
+void vt__life_dump_wanted(
+    int cause); /* a heap profile is due (enum vt_dump_cause); no lock is held */
 void vt__life_control_wanted(void);    /* another process asks for something; no lock is held */
 bool vt__life_thread_is_staying(void); /* false: this thread has begun to end */
 void vt__life_purge_wanted(
@@ -17,6 +18,7 @@ void vt__life_purge_wanted(
 void vt__life_no_memory(size_t n_bytes); /* so much was refused; no lock is held */
 void vt__life_foreign_free(
     void *p); /* p is not ours: another malloc's, or a mistake (does not return then) */
+void *vt__life_realloc_0(void *p); /* realloc(p, 0): the front door decides */
 void *vt__life_foreign_realloc(void *p, size_t n_bytes);
 size_t vt__life_foreign_usable_size(const void *p);
 
@@ -30,8 +32,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
                          unsigned shift); /* a sample: asked for, given */
 bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
 void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
-void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* while vt__exact_is_on */
-void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
+void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */
 void vt__probe_exact_not_freed(const void *p, uint64_t known); /* it was not after all */
 void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */

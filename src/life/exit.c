@@ -4,11 +4,13 @@
 #include "conf/options.h"
 #include "dump/stats.h"
 #include "life/life.h"
+#include "life/upcalls.h"
 
 static void at_exit(void *unused) {
     (void)unused;
     if (vt_opt(stats)) vt__stats_write_fd(2, VT_TEXT_FORMAT);
     vt__life_heap_end();
+    if (vt__door.end != NULL) vt__door.end();
 }
 
 /* What atexit is made of: like pthread_atfork (thread.c) that one is linked behind all of our code. */

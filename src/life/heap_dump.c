@@ -3,7 +3,7 @@
  *   at exit, on a signal, by bytes allocated or in use (the probes ask), every so many seconds (the helper thread), by call
  *
  * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew; %p in the prefix is the
- * process. PREFIX.peak.heap is what was in use when most was.
+ * process. PREFIX.peak.heap is what was in use when most was. A dialect may have another manner: names, format, words on stderr.
  *
  * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
  * path of ours.   Owns: the state below.   Locks: none; two dumps at once take two numbers.
@@ -25,31 +25,15 @@
 static struct {
     _Atomic bool is_on;
     _Atomic uint32_t n_dumps;
-    _Atomic int pid; /* of who began */
-    bool is_child;
+    _Atomic uint32_t n_because[VT_DUMP_PEAK + 1]; /* of these, by reason: for names that have it */
+    _Atomic int pid;                              /* of who began */
+    enum vt_dump_process process;
+    const struct vt_heap_manner *manner; /* NULL: ours */
     char prefix[VT_PATH_BYTES];
 } dumps;
 
-/* An option that takes one of some words; a NULL among them is one it does not take. */
-struct choice {
-    enum vt_option option;
-    const char *what, *takes; /* for the warning */
-    const char *words[6];
-};
-
-/* The number of the word; `dflt` if there is none or, after a warning, another one. */
-static unsigned chosen(const struct choice *c, unsigned dflt) {
-    const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
-    if (wanted == NULL) return dflt;
-    for (unsigned i = 0; i < vt_countof(c->words); i++)
-        if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
-    vt__warn(c->what, wanted, c->takes);
-    vt__option_values[c->option] = 0; /* said once */
-    return dflt;
-}
-
 static enum vt_heap_format format_of_options(void) {
-    static const struct choice formats = {
+    static const struct vt_choice formats = {
         VT_OPT_heap_format,
         "unknown format",
         " in option heap_format: it takes proto, gperftools, jemalloc or collapsed",
@@ -57,11 +41,12 @@ static enum vt_heap_format format_of_options(void) {
          [VT_GPERFTOOLS_HEAP] = "gperftools",
          [VT_JEMALLOC_HEAP] = "jemalloc",
          [VT_COLLAPSED] = "collapsed"}};
-    return (enum vt_heap_format)chosen(&formats, VT_PROFILE_PROTO);
+    return (enum vt_heap_format)vt__option_choice(
+        &formats, dumps.manner != NULL ? dumps.manner->format : VT_PROFILE_PROTO);
 }
 
 static enum vt_heap_kind kind_of_options(void) {
-    static const struct choice kinds = {
+    static const struct vt_choice kinds = {
         VT_OPT_heap_kind,
         "unknown kind",
         " in option heap_kind: it takes growth, peak, mmap or lifetimes",
@@ -69,24 +54,38 @@ static enum vt_heap_kind kind_of_options(void) {
          [VT_HEAP_PEAK] = "peak",
          [VT_HEAP_MMAP] = "mmap",
          [VT_HEAP_LIFETIMES] = "lifetimes"}};
-    return (enum vt_heap_kind)chosen(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED);
+    return (enum vt_heap_kind)vt__option_choice(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT
+                                                                           : VT_HEAP_SAMPLED);
 }
 
 static int next_name(char *path, enum vt_dump_reason reason) {
+    static const struct vt_heap_manner ours = {.style = VT_NAMES_VITRINE};
+    const struct vt_heap_manner *m = dumps.manner != NULL ? dumps.manner : &ours;
     int pid = vt__os_pid();
     if (atomic_exchange_explicit(&dumps.pid, pid, memory_order_relaxed) != pid) {
-        dumps.is_child = true;
-        atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
+        dumps.process = VT_PROCESS_FORKED;
+        if (!m->child_counts_on) atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     }
-    struct vt_dump_name name = {.style = VT_NAMES_VITRINE,
-                                .process = dumps.is_child ? VT_PROCESS_FORKED : VT_PROCESS_FIRST,
+    struct vt_dump_name name = {.style = m->style,
+                                .process = dumps.process,
                                 .reason = reason,
                                 .prefix = dumps.prefix,
-                                .pid = pid};
+                                .pid = pid,
+                                .pid_namespace = m->pid_namespace};
     if (reason != VT_DUMP_PEAK)
-        name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) + 1;
+        name.number = atomic_fetch_add_explicit(&dumps.n_dumps, 1, memory_order_relaxed) +
+                      (m->counts_from_0 ? 0 : 1);
+    name.reason_number =
+        atomic_fetch_add_explicit(&dumps.n_because[reason], 1, memory_order_relaxed);
     return vt__dump_name(path, VT_PATH_BYTES, &name);
 }
+
+void vt__life_heap_set_manner(const struct vt_heap_manner *manner) {
+    dumps.manner = manner;
+    vt__exact_ask_requested(manner != NULL && manner->in_requested_bytes);
+}
+
+void vt__life_heap_set_process(enum vt_dump_process process) { dumps.process = process; }
 
 int vt__life_heap_start(const char *prefix) {
     struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
@@ -94,11 +93,12 @@ int vt__life_heap_start(const char *prefix) {
     vt__text_put(&t, prefix);
     dumps.prefix[t.len] = '\0';
     if (t.is_cut) return -ENAMETOOLONG;
-    atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
+    if (dumps.manner == NULL || !dumps.manner->counts_on)
+        atomic_store_explicit(&dumps.n_dumps, 0, memory_order_relaxed);
     atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
-    dumps.is_child = false;
+    dumps.process = VT_PROCESS_FIRST;
     struct vt_triggers triggers = {vt_opt(heap_interval), vt_opt(heap_growth),
-                                   (unsigned)vt_opt(heap_peak)};
+                                   (unsigned)vt_opt(heap_peak), vt_opt(heap_freed)};
     vt__sample_set_triggers(&triggers);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
@@ -111,15 +111,29 @@ void vt__life_heap_stop(void) {
 
 bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memory_order_acquire); }
 
+static struct vt_heap_source source_of(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
+    struct vt_heap_source source = vt__heap_source(rows, kind);
+    rows->in_requested_bytes = dumps.manner != NULL && dumps.manner->in_requested_bytes;
+    rows->has_inuse_only = dumps.manner != NULL && dumps.manner->has_inuse_only;
+    return source;
+}
+
 int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
     struct vt_heap_rows rows;
     if ((unsigned)kind > VT_HEAP_LIFETIMES) return -EINVAL;
-    struct vt_heap_source source = vt__heap_source(&rows, kind);
+    struct vt_heap_source source = source_of(&rows, kind);
     return vt__heap_write_fd(fd, format, &source);
 }
 
 int vt__life_heap_write_fd(int fd, enum vt_heap_format format) {
     return vt__life_heap_write_kind_fd(fd, format, kind_of_options());
+}
+
+int vt__life_heap_write(enum vt_heap_format format, enum vt_heap_kind kind,
+                        void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg) {
+    struct vt_heap_rows rows;
+    struct vt_heap_source source = source_of(&rows, kind);
+    return vt__heap_write_sink(sink, arg, format, &source);
 }
 
 static bool is_path(const char *s) {
@@ -139,7 +153,7 @@ int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]
         name[t.len] = '\0';
         if (t.is_cut) return -ENAMETOOLONG;
     }
-    struct vt_heap_source source = vt__heap_source(&rows, kind_of_options());
+    struct vt_heap_source source = source_of(&rows, kind_of_options());
     if (format == VT_FORMAT_OF_OPTIONS) format = (int)format_of_options();
     return vt__heap_write_file(name, (enum vt_heap_format)format, &source);
 }
@@ -149,8 +163,36 @@ int vt__life_heap_dump(const char *path) {
     return vt__life_heap_dump_to(path, VT_FORMAT_OF_OPTIONS, name);
 }
 
-void vt__life_dump_wanted(void) {
-    if (vt__life_heap_is_on()) (void)vt__life_heap_dump(NULL);
+static const enum vt_dump_reason reasons[] = {
+    [VT_CAUSE_ASKED] = VT_DUMP_ASKED,     [VT_CAUSE_SIGNAL] = VT_DUMP_SIGNAL,
+    [VT_CAUSE_ALLOCATED] = VT_DUMP_BYTES, [VT_CAUSE_FREED] = VT_DUMP_BYTES,
+    [VT_CAUSE_INUSE] = VT_DUMP_HIGH,      [VT_CAUSE_PEAK] = VT_DUMP_HIGH,
+    [VT_CAUSE_TIME] = VT_DUMP_TIME,       [VT_CAUSE_EXIT] = VT_DUMP_EXIT};
+
+int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
+    const struct vt_heap_manner *m = dumps.manner;
+    char name[VT_PATH_BYTES];
+    struct vt_heap_rows rows;
+    if (!vt__life_heap_is_on()) return -ENOENT;
+    int err = next_name(name, reasons[cause]);
+    if (err != 0) return err;
+    struct vt_heap_source source = source_of(&rows, kind_of_options());
+    if (m == NULL) return vt__heap_write_file(name, format_of_options(), &source);
+    m->writing(name, cause, words);
+    err = vt__heap_write_file_quietly(name, format_of_options(), &source);
+    if (err != 0) m->failed(name, err);
+    if (err == 0 && m->written != NULL) m->written(name);
+    return err;
+}
+
+int vt__life_heap_dump_file(const char *path) {
+    struct vt_heap_rows rows;
+    struct vt_heap_source source = source_of(&rows, kind_of_options());
+    return vt__heap_write_file_quietly(path, format_of_options(), &source);
+}
+
+void vt__life_dump_wanted(int cause) {
+    (void)vt__life_heap_dump_because((enum vt_dump_cause)cause, NULL);
 }
 
 static void on_signal(int number) {
@@ -158,11 +200,17 @@ static void on_signal(int number) {
     (void)number;
     if (vt__enter()) { /* no slow path of ours was interrupted: no lock is held by this thread */
         vt__leave();
-        vt__life_dump_wanted();
+        vt__life_dump_wanted(VT_CAUSE_SIGNAL);
     } else {
+        atomic_store_explicit(&vt__dump_cause, VT_CAUSE_SIGNAL, memory_order_relaxed);
         atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
     }
     errno = saved;
+}
+
+int vt__life_heap_on_signal(int number) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    return sigaction(number, &action, NULL) == 0 ? 0 : -EINVAL;
 }
 
 void vt__life_heap_begin(void) {
@@ -170,9 +218,8 @@ void vt__life_heap_begin(void) {
         vt__warn("no memory for option", "exact", ": profiles are sampled");
     if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
     const char *prefix = vt_opt_text(heap_profile);
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     if (prefix == NULL || vt__life_heap_start(prefix) != 0 || vt_opt(heap_signal) == 0) return;
-    if (sigaction((int)vt_opt(heap_signal), &action, NULL) != 0)
+    if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
         vt__warn("cannot handle the signal of option", "heap_signal", "");
 }
 
@@ -188,5 +235,5 @@ static void dump_peak(void) {
 
 void vt__life_heap_end(void) {
     if (vt__life_heap_is_on() && vt_opt(heap_exit_peak)) dump_peak();
-    if (vt__life_heap_is_on() && vt_opt(heap_exit)) (void)vt__life_heap_dump(NULL);
+    if (vt_opt(heap_exit)) vt__life_dump_wanted(VT_CAUSE_EXIT);
 }

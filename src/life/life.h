@@ -3,10 +3,13 @@
 #define VT_LIFE_LIFE_H
 
 #include "base/base.h"
+#include "dump/names.h"
+#include "heap/heap.h"
 #include "vitrine.h"
 
 VT_HIDDEN_BEGIN
 
+#define VT_PLAIN_KEYS 32 /* glibc: PTHREAD_KEY_2NDLEVEL_SIZE; for more keys it allocates */
 bool vt__life_watch_threads(
     void); /* once, before the heap is used: the end of a thread is told to us */
 int vt__life_prepare(
@@ -21,6 +24,7 @@ void vt__life_heap_begin(void); /* once, when the heap works: what the options a
 void vt__life_heap_end(void);   /* at exit */
 int vt__life_heap_start(const char *prefix); /* from now on, files of this name; 0 or -errno */
 void vt__life_heap_stop(void);
+int vt__life_heap_on_signal(int number); /* write one whenever it comes; 0 or -errno */
 bool vt__life_heap_is_on(void);
 int vt__life_heap_write_fd(int fd, enum vt_heap_format format); /* of the option's kind */
 int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind);
@@ -29,6 +33,31 @@ int vt__life_heap_dump(const char *path); /* NULL: the next of the prefix's; 0 o
 #define VT_FORMAT_OF_OPTIONS (-1)
 /* The same in another format; `name` is the file's, when it was written. */
 int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]);
+
+/* The manner of another library, for the files that vt__life_heap_start names. To be set while it is off; NULL: ours. */
+struct vt_heap_manner {
+    enum vt_dump_style style;
+    enum vt_heap_format format;
+    bool in_requested_bytes; /* exact profiles count what was asked for */
+    bool counts_on;          /* the next start does not begin with the first number again */
+    bool child_counts_on;    /* nor does the child of a fork */
+    bool counts_from_0;
+    bool has_inuse_only;    /* what was allocated in all is left out */
+    uint64_t pid_namespace; /* 0: not in the names */
+    /* Before one is written, and if that failed; `words`: the caller's of vt__life_heap_dump_because, else NULL. */
+    void (*writing)(const char *path, enum vt_dump_cause cause, const char *words);
+    void (*failed)(const char *path, int err);
+    void (*written)(const char *path); /* NULL: nobody asks */
+};
+void vt__life_heap_set_manner(const struct vt_heap_manner *manner);
+void vt__life_heap_set_process(enum vt_dump_process process); /* after a start: who it is */
+int vt__life_heap_dump_because(enum vt_dump_cause cause,
+                               const char *words); /* the next of the prefix's */
+int vt__life_heap_dump_file(const char *path);     /* to this one, in that manner; says nothing */
+int vt__life_heap_write(enum vt_heap_format format, enum vt_heap_kind kind,
+                        void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg);
+void vt__life_helper_begin(
+    void); /* purger.c: the thread, if the options ask for one; not from inside malloc */
 
 VT_HIDDEN_END
 

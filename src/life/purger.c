@@ -49,7 +49,7 @@ static void *work_when_wanted(void *unused) {
         sleep_until(next_ms);
         if (vt__os_now_ms() >= next_ms) {
             next_ms += period_ms;
-            vt__life_dump_wanted();
+            vt__life_dump_wanted(VT_CAUSE_TIME);
         }
         if (atomic_load_explicit(&purger.is_wanted, memory_order_relaxed) != 0) purge_until_done();
     }
@@ -73,14 +73,13 @@ static bool has_options(void) {
     return false;
 }
 
-__attribute__((constructor)) static void start_if_asked(void) {
+void vt__life_helper_begin(void) {
     pthread_t id;
     pthread_attr_t attributes;
     sigset_t all;
     sigset_t before;
-    /* most programs do not ask, and their library starts with their first malloc, not here */
-    if (!has_options()) return;
-    if (vt__life_start() != 0 || (!vt_opt(purge_thread) && vt_opt(heap_seconds) == 0)) return;
+    if (!vt_opt(purge_thread) && vt_opt(heap_seconds) == 0) return;
+    if (atomic_load_explicit(&purger.is_there, memory_order_relaxed)) return;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -93,4 +92,9 @@ __attribute__((constructor)) static void start_if_asked(void) {
     if (!is_there)
         vt__warn("cannot start the thread of option",
                  vt_opt(purge_thread) ? "purge_thread" : "heap_seconds", "");
+}
+
+__attribute__((constructor)) static void start_if_asked(void) {
+    /* most programs do not ask, and their library starts with their first malloc, not here */
+    if (has_options() && vt__life_start() == 0) vt__life_helper_begin();
 }

@@ -17,6 +17,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "life/since.h"
 #include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/probe.h"
@@ -37,6 +38,12 @@ static int start_locked(void) {
     return err;
 }
 
+void *vt__life_realloc_0(void *p) {
+    if (vt__door.realloc_0 != NULL) return vt__door.realloc_0(p);
+    vt__free(p);
+    return NULL;
+}
+
 int vt__life_prepare(void) {
     int err = 0;
     if (atomic_load_explicit(&state, memory_order_acquire) != NOT_YET) return 0;
@@ -49,6 +56,8 @@ int vt__life_prepare(void) {
     vt__leave();
     return err;
 }
+
+uint64_t vt__life_since_ns(void) { return vt__sample_since_ns(); }
 
 int vt__life_start(void) {
     if (vt_likely(atomic_load_explicit(&state, memory_order_acquire) == READY)) return 0;

@@ -1,5 +1,5 @@
-/* upcalls.h - the front door: what the names a library is known by decide. Each library is linked with one of
- * dialect/door_*.c, which defines it. */
+/* upcalls.h - what life needs from the names others know us by: the front door, which is what a library's names decide (one of
+ * dialect/door_*.c in each), and the watch over locks (dialect/locks.c or, in a static library, no_locks.c). */
 #ifndef VT_LIFE_UPCALLS_H
 #define VT_LIFE_UPCALLS_H
 
@@ -10,11 +10,17 @@ VT_HIDDEN_BEGIN
 struct vt_door {
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
-    void (*begin)(void);               /* once the heap works and may be called; NULL: nothing */
+    void (*begin)(void); /* once the heap works and may be called; NULL: nothing */
+    void (*end)(void);   /* at exit, after our own; NULL: nothing */
+    void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
+    void *(*realloc_0)(void *p);       /* realloc(p, 0); NULL: p is freed, the answer is NULL */
     void (*no_memory)(size_t n_bytes); /* so much was refused; inside malloc. NULL: nothing */
 };
 
 extern const struct vt_door vt__door;
+
+/* Waits for libc's locks and conditions are told to probe/waits.c, or no more. 0, or -ENOTSUP. Host. */
+int vt__watch_locks(bool on);
 
 VT_HIDDEN_END
 

@@ -30,6 +30,12 @@ void vt__os_folder(char *buf, size_t n_bytes) {
     if (n <= 0 || buf[0] != '/') buf[0] = '\0'; /* "(unreachable)/...": outside of our root */
 }
 
+long vt__os_read_link(const char *path, char *buf, size_t n_bytes) {
+    long n = vt__syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)buf, (long)n_bytes - 1, 0, 0);
+    buf[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
 int vt__os_open_read(const char *path) {
     int err = vt__str_starts(path, "/proc/") ? vt__os_forced_failure(VT_CALL_PROC) : 0;
     return err != 0 ? err : open_at(AT_FDCWD, path, O_RDONLY);
@@ -168,4 +174,26 @@ const char *vt__os_error_words(int err) {
     for (size_t i = 0; i < vt_countof(table); i++)
         if (table[i].err == err) return table[i].words;
     return NULL;
+}
+
+/* As the kernel has it; libc's may differ. */
+struct kernel_dirent { /* of getdents64 */
+    uint64_t inode;
+    int64_t next;
+    uint16_t n_bytes;
+    uint8_t type;
+    char name[];
+};
+
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg), void *arg) {
+    uint64_t buf[512 / sizeof(uint64_t)] = {0};
+    for (;;) {
+        long n = vt__syscall(SYS_getdents64, folder, (long)buf, sizeof(buf), 0, 0, 0);
+        if (n <= 0) return;
+        for (char *at = (char *)buf; at < (char *)buf + n;) {
+            const struct kernel_dirent *d = (const struct kernel_dirent *)(void *)at;
+            visit(d->name, arg);
+            at += d->n_bytes;
+        }
+    }
 }

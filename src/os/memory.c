@@ -72,6 +72,11 @@ int vt__os_commit(void *at, size_t n_bytes) {
     return (int)vt__syscall(SYS_mprotect, (long)at, (long)n_bytes, PROT_READ | PROT_WRITE, 0, 0, 0);
 }
 
+int vt__os_protect(void *at, size_t n_bytes, bool readable) {
+    return (int)vt__syscall(SYS_mprotect, (long)at, (long)n_bytes, readable ? PROT_READ : PROT_NONE,
+                            0, 0, 0);
+}
+
 int vt__os_map(size_t n_bytes, void **out) {
     int err = vt__os_forced_failure(VT_CALL_MAP);
     if (err != 0) return err;

@@ -16,10 +16,11 @@ VT_HIDDEN_BEGIN
 #define VT_HEAP_NAME "vitrine heap"
 #define VT_TABLES_NAME "vitrine tables"
 int vt__os_reserve(size_t n_bytes, size_t align,
-                   void **out);              /* no access, not charged to anybody */
-int vt__os_commit(void *at, size_t n_bytes); /* reserved -> readable and writable */
-int vt__os_map(size_t n_bytes, void **out);  /* fresh zero pages anywhere */
-int vt__os_map_at(void *at, size_t n_bytes); /* fresh zero pages here, or -EEXIST */
+                   void **out);                              /* no access, not charged to anybody */
+int vt__os_commit(void *at, size_t n_bytes);                 /* reserved -> readable and writable */
+int vt__os_protect(void *at, size_t n_bytes, bool readable); /* no writing; or no access at all */
+int vt__os_map(size_t n_bytes, void **out);                  /* fresh zero pages anywhere */
+int vt__os_map_at(void *at, size_t n_bytes);                 /* fresh zero pages here, or -EEXIST */
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
 /* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */
@@ -58,6 +59,7 @@ void vt__os_wait(void *word, uint32_t while_value);
 void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms);
 void vt__os_wake(void *word, int n);
 uint64_t vt__os_now_ms(void);  /* monotonic, coarse */
+uint64_t vt__os_now_ns(void);  /* monotonic */
 uint64_t vt__os_wall_ns(void); /* since 1970 */
 int vt__os_pid(void);
 int vt__os_tid(void); /* the kernel's id of the calling thread */
@@ -106,8 +108,12 @@ int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; sl
 
 /* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
+/* Where a symbolic link leads, NUL-terminated; its length, or -errno. */
+long vt__os_read_link(const char *path, char *buf, size_t n_bytes);
 int vt__os_open_read(const char *path);
 int vt__os_open_folder(const char *path);
+void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
+                      void *arg); /* of what is in it, from where the descriptor stands */
 int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
 int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
                                                            without a reader is -ENXIO */
@@ -138,6 +144,7 @@ void vt__os_release_write_signals(const struct vt_held_signals *held, int err);
 /* Talk. One line, one write; `vt__os_write` retries short writes. */
 int vt__os_write(int fd, const char *data, size_t n_bytes); /* 0 or -errno */
 VT_NORETURN void vt__os_abort(void);
+VT_NORETURN void vt__os_exit(int status); /* at once: no handlers run */
 
 /* Memory for our own tables: zeroed, never given back. NULL when the system has none. */
 void *vt__arena_take(size_t n_bytes, size_t align);

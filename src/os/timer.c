@@ -38,14 +38,6 @@ _Static_assert(sizeof(struct perf_attr) == 64, "as the kernel has it");
 #define PERF_CLOEXEC 8
 #define PERF_ENABLE 0x2400 /* of ioctl */
 
-struct kernel_dirent { /* of getdents64 */
-    uint64_t inode;
-    int64_t next;
-    uint16_t n_bytes;
-    uint8_t type;
-    char name[];
-};
-
 static struct timespec timespec_of(uint64_t ns) {
     return (struct timespec){(time_t)(ns / NSEC_PER_SEC), (long)(ns % NSEC_PER_SEC)};
 }
@@ -108,21 +100,23 @@ int vt__os_perf_clock(int tid, int signal, uint64_t period_ns) {
     return err;
 }
 
+struct task_visit {
+    void (*visit)(int tid, void *arg);
+    void *arg;
+};
+
+static void visit_task(const char *name, void *arg) {
+    const struct task_visit *v = arg;
+    int tid = 0;
+    for (; *name >= '0' && *name <= '9'; name++) tid = tid * 10 + (*name - '0');
+    if (tid != 0) v->visit(tid, v->arg);
+}
+
 int vt__os_each_task(void (*visit)(int tid, void *arg), void *arg) {
-    uint64_t buf[512 / sizeof(uint64_t)] = {0};
+    struct task_visit v = {visit, arg};
     int fd = vt__os_open_read("/proc/self/task");
     if (fd < 0) return fd;
-    for (;;) {
-        long n = vt__syscall(SYS_getdents64, fd, (long)buf, sizeof(buf), 0, 0, 0);
-        if (n <= 0) break;
-        for (char *at = (char *)buf; at < (char *)buf + n;) {
-            const struct kernel_dirent *d = (const struct kernel_dirent *)(void *)at;
-            int tid = 0;
-            for (const char *c = d->name; *c >= '0' && *c <= '9'; c++) tid = tid * 10 + (*c - '0');
-            if (tid != 0) visit(tid, arg);
-            at += d->n_bytes;
-        }
-    }
+    vt__os_each_name(fd, visit_task, &v);
     vt__os_close(fd);
     return 0;
 }

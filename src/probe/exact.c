@@ -27,7 +27,8 @@
 #define COMMIT_SLICES 64 /* notes become accessible for so many slices at a time */
 #define SLACK_MAX ((1u << 24) - 1)
 #define ALLOCATIONS_PER_POLL 64 /* of the modules, which takes as long as counting one allocation */
-#define TELL_BYTES KiB(64)      /* a thread tells the others what it allocated in such steps */
+#define TELL_BYTES KiB(64) /* a thread tells the others what it allocated in such steps, or finer */
+#define TELLS_PER_DUMP 64
 
 /* id of the stack, bytes given above those asked for, and the epoch in which it was written; all 0: none. */
 struct note {
@@ -54,8 +55,10 @@ static struct {
     _Atomic uint8_t *is_committed; /* by COMMIT_SLICES */
     struct table *tables;
     struct table of_others; /* who has no heap; under the lock */
-    _Atomic int64_t alloc_bytes, live_bytes;
-} exact;
+    _Atomic int64_t alloc_bytes, live_bytes, tell_bytes;
+    _Atomic uint32_t run; /* how often it was switched on */
+    _Atomic bool in_requested_bytes;
+} exact = {.tell_bytes = TELL_BYTES};
 
 /* ---- notes ---- */
 
@@ -103,7 +106,11 @@ static struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
     struct vt_exact_row *rows =
         atomic_load_explicit(&t->block[stack / BLOCK_ROWS], memory_order_relaxed);
     if (vt_unlikely(rows == NULL)) rows = make_block(t, stack);
-    return rows != NULL ? &rows[stack % BLOCK_ROWS] : NULL;
+    if (vt_unlikely(rows == NULL)) return NULL;
+    struct vt_exact_row *r = &rows[stack % BLOCK_ROWS];
+    uint32_t run = atomic_load_explicit(&exact.run, memory_order_relaxed);
+    if (vt_unlikely(r->run != run)) *r = (struct vt_exact_row){.run = run};
+    return r;
 }
 
 static struct table *table_of_thread(void) {
@@ -137,14 +144,35 @@ static void give_table(struct table *t) {
 static void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
     t->untold_alloc += alloc_bytes;
     t->untold_live += live_bytes;
-    if (t->untold_alloc < (int64_t)TELL_BYTES && t->untold_live > -(int64_t)TELL_BYTES) return;
-    /* relaxed: sums that drive dumps; they may lag by TELL_BYTES for each thread */
+    int64_t most = atomic_load_explicit(&exact.tell_bytes, memory_order_relaxed);
+    if (t->untold_alloc < most && t->untold_live > -most) return;
+    /* relaxed: sums that drive dumps; they may lag by tell_bytes for each thread */
     int64_t alloc =
         atomic_fetch_add_explicit(&exact.alloc_bytes, t->untold_alloc, memory_order_relaxed);
     int64_t live =
         atomic_fetch_add_explicit(&exact.live_bytes, t->untold_live, memory_order_relaxed);
     vt__sample_pull_triggers((double)(alloc + t->untold_alloc), (double)(live + t->untold_live));
     t->untold_alloc = t->untold_live = 0;
+}
+
+void vt__exact_told(double *alloc_bytes, double *live_bytes) {
+    *alloc_bytes = (double)atomic_load_explicit(&exact.alloc_bytes, memory_order_relaxed);
+    *live_bytes = (double)atomic_load_explicit(&exact.live_bytes, memory_order_relaxed);
+}
+
+void vt__exact_tell_after(uint64_t n_bytes) {
+    int64_t step = (int64_t)vt_min(n_bytes / TELLS_PER_DUMP + 1, TELL_BYTES);
+    atomic_store_explicit(&exact.tell_bytes, step, memory_order_relaxed);
+}
+
+void vt__exact_ask_requested(bool on) {
+    atomic_store_explicit(&exact.in_requested_bytes, on, memory_order_relaxed);
+}
+
+/* What a block counts for the triggers. */
+static int64_t told_bytes(const struct vt_heap_block *b, uint32_t slack) {
+    bool is_requested = atomic_load_explicit(&exact.in_requested_bytes, memory_order_relaxed);
+    return (int64_t)(b->n_bytes - (is_requested ? slack : 0));
 }
 
 static uint32_t slack_of(const struct vt_heap_block *b, size_t n_bytes) {
@@ -159,7 +187,7 @@ static struct note remember(struct table *t, const struct vt_heap_block *b, size
     r->n_alloc++;
     r->alloc_bytes += b->n_bytes;
     r->alloc_requested_bytes += b->n_bytes - slack;
-    tell(t, (int64_t)b->n_bytes, (int64_t)b->n_bytes);
+    tell(t, told_bytes(b, slack), told_bytes(b, slack));
     return (struct note){stack, slack << 8 | epoch_now()};
 }
 
@@ -183,18 +211,6 @@ static struct note *known_note(const void *p, struct vt_heap_block *b) {
     return note;
 }
 
-void vt__probe_exact_requested(const void *p, size_t n_bytes) {
-    struct vt_heap_block b;
-    struct note *note = known_note(p, &b);
-    if (note == NULL) return;
-    struct table *t = take_table();
-    struct vt_exact_row *r = row_of(t, note->stack);
-    uint32_t slack = slack_of(&b, n_bytes);
-    if (r != NULL) r->alloc_requested_bytes -= slack - (note->slack_and_epoch >> 8);
-    note->slack_and_epoch = slack << 8 | epoch_now();
-    give_table(t);
-}
-
 /* One more free of such a block, or one less (-1). */
 static void count_free(const struct note *note, const struct vt_heap_block *b, int64_t by) {
     struct table *t = take_table();
@@ -203,7 +219,7 @@ static void count_free(const struct note *note, const struct vt_heap_block *b, i
         r->n_freed += (uint64_t)by;
         r->freed_bytes += (uint64_t)by * b->n_bytes;
         r->freed_requested_bytes += (uint64_t)by * (b->n_bytes - (note->slack_and_epoch >> 8));
-        tell(t, 0, -by * (int64_t)b->n_bytes);
+        tell(t, 0, -by * told_bytes(b, note->slack_and_epoch >> 8));
     }
     give_table(t);
 }
@@ -233,12 +249,18 @@ bool vt__exact_is_set(void) { return atomic_load_explicit(&exact.is_on, memory_o
 
 const _Atomic bool *vt__exact_word(void) { return &exact.is_on; }
 
+static void begin_run(void) {
+    atomic_store_explicit(&exact.epoch, (uint8_t)(epoch_now() % 255 + 1), memory_order_relaxed);
+    atomic_fetch_add_explicit(&exact.run, 1, memory_order_relaxed);
+    atomic_store_explicit(&exact.alloc_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&exact.live_bytes, 0, memory_order_relaxed);
+}
+
 int vt__exact_set(bool on) {
     if (on == vt__exact_is_set()) return 0;
     if (!vt__probe_enter()) return -EAGAIN;
     int err = on ? open_notes() : 0;
-    if (err == 0 && on)
-        atomic_store_explicit(&exact.epoch, (uint8_t)(epoch_now() % 255 + 1), memory_order_relaxed);
+    if (err == 0 && on) begin_run();
     if (err == 0) atomic_store_explicit(&exact.is_on, on, memory_order_relaxed);
     vt__probe_leave();
     if (err == 0) vt__heap_set_exact(on);
@@ -247,6 +269,7 @@ int vt__exact_set(bool on) {
 
 /* Approximate while threads allocate: a row may be read between two of its fields. */
 VT_READS_RACILY static void add_row(struct vt_exact_row *sum, const struct vt_exact_row *r) {
+    if (r->run != atomic_load_explicit(&exact.run, memory_order_relaxed)) return;
     sum->n_alloc += r->n_alloc;
     sum->alloc_bytes += r->alloc_bytes;
     sum->alloc_requested_bytes += r->alloc_requested_bytes;
@@ -268,7 +291,8 @@ static void add_tables(struct vt_exact_row *sum) {
 
 bool vt__exact_next(uint32_t *cursor, struct vt_exact_row *out) {
     while (*cursor < vt__depot_count()) {
-        *out = (struct vt_exact_row){.stack = ++*cursor};
+        *out = (struct vt_exact_row){.stack = ++*cursor,
+                                     .run = atomic_load_explicit(&exact.run, memory_order_relaxed)};
         if (!vt__probe_enter()) return false;
         add_tables(out);
         vt__probe_leave();

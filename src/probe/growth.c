@@ -5,11 +5,14 @@
  */
 #include <stdatomic.h>
 
+#include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "probe/probe.h"
 #include "stack/stack.h"
 
 #define GROWTHS 1024
+
+static _Atomic bool asks_for_dumps;
 
 static struct {
     struct vt_frames frames; /* before the rows, of which few are used */
@@ -30,6 +33,13 @@ void vt__probe_grown(size_t n_bytes) {
     atomic_fetch_add_explicit(&growth.row[i].n_bytes, n_bytes, memory_order_relaxed);
     /* release: a reader that sees the row counted sees what is in it */
     if (i == n) atomic_store_explicit(&growth.n, n + 1, memory_order_release);
+    if (!atomic_load_explicit(&asks_for_dumps, memory_order_relaxed)) return;
+    atomic_store_explicit(&vt__dump_cause, VT_CAUSE_INUSE, memory_order_relaxed);
+    atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
+}
+
+void vt__growth_asks_for_dumps(bool on) {
+    atomic_store_explicit(&asks_for_dumps, on, memory_order_relaxed);
 }
 
 bool vt__growth_next(uint32_t *cursor, struct vt_growth *out) {

@@ -18,9 +18,14 @@ struct vt_site *vt__site_of(uint32_t stack, uint32_t thread, uint32_t label, siz
                             uint32_t *id); /* found or new; NULL: no memory */
 struct vt_site *vt__site(uint32_t id);
 void vt__sites_take_peak(void);
+void vt__sites_forget(void);
 
 /* sample.c */
 void vt__sample_pull_triggers(double alloc_bytes, double live_bytes); /* a dump, if it is time */
+
+/* exact.c: what it has told the triggers so far, of which it tells again after so many bytes more at most. */
+void vt__exact_told(double *alloc_bytes, double *live_bytes);
+void vt__exact_tell_after(uint64_t n_bytes);
 
 /* labels.c */
 uint32_t vt__label_of_thread(void);

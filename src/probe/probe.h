@@ -18,6 +18,16 @@ VT_HIDDEN_BEGIN
 /* Mean bytes between samples; 0: none. The calling thread notices at once, others at their next refill. */
 void vt__sample_set_period(uint64_t n_bytes);
 uint64_t vt__sample_period(void);
+/* Paused, nothing is sampled, and the period stays what it is. Threads are sampled or not as they have it themselves
+ * (vt__heap_sampling); this is how those begin that said nothing. */
+void vt__sample_pause(bool on);
+bool vt__sample_is_paused(void);
+void vt__sample_threads(bool on);
+bool vt__sample_has_threads(void);
+/* Threads get the names that the system has for them, when they have a sample. */
+void vt__sample_name_threads(bool on);
+/* All samples so far are as if they had never been. */
+void vt__sample_forget(void);
 const _Atomic uint64_t *vt__sample_period_word(void); /* where it is, for other processes */
 uint64_t vt__sample_since_ns(void);                   /* wall clock of the first call above */
 
@@ -26,6 +36,7 @@ struct vt_triggers {
     uint64_t alloc_bytes;  /* whenever so many more were allocated */
     uint64_t growth_bytes; /* whenever so many more than ever are in use */
     unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
+    uint64_t freed_bytes;  /* whenever so many more were freed */
 };
 void vt__sample_set_triggers(const struct vt_triggers *wanted);
 
@@ -65,6 +76,7 @@ struct vt_growth {
     uint32_t stack;
     uint64_t n, n_bytes;
 };
+void vt__growth_asks_for_dumps(bool on); /* one whenever it does */
 bool vt__growth_next(uint32_t *cursor, struct vt_growth *out);
 
 /* Labels: what the calling thread is doing, as (key, value) pairs, kept with each sample. A label is its parent and one pair

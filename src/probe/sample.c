@@ -45,13 +45,14 @@ struct record {
 
 static struct {
     _Atomic uint64_t period_bytes;
+    _Atomic bool is_paused, leaves_out_threads, names_threads;
     struct vt_rows records;
     uint32_t free_record;
     struct vt_sample_totals totals;
     struct trigger {
         double step, times; /* how far the next is: so much more, and so many times; both 0: none */
         double next;
-    } by_alloc, by_growth, by_peak;
+    } by_alloc, by_freed, by_growth, by_peak;
     uint64_t since_ns;
 } samples = {.records = {.row_bytes = sizeof(struct record)}};
 
@@ -78,43 +79,91 @@ uint64_t vt__sample_period(void) {
 
 const _Atomic uint64_t *vt__sample_period_word(void) { return &samples.period_bytes; }
 
-uint64_t vt__probe_period(void) { return vt__sample_period(); }
+bool vt__sample_is_paused(void) {
+    return atomic_load_explicit(&samples.is_paused, memory_order_relaxed);
+}
+
+uint64_t vt__probe_period(void) { return vt__sample_is_paused() ? 0 : vt__sample_period(); }
+
+void vt__sample_pause(bool on) {
+    atomic_store_explicit(&samples.is_paused, on, memory_order_relaxed);
+    vt__heap_sampling_changed();
+}
+
+void vt__sample_threads(bool on) {
+    atomic_store_explicit(&samples.leaves_out_threads, !on, memory_order_relaxed);
+}
+
+bool vt__sample_has_threads(void) {
+    return !atomic_load_explicit(&samples.leaves_out_threads, memory_order_relaxed);
+}
+
+void vt__sample_name_threads(bool on) {
+    atomic_store_explicit(&samples.names_threads, on, memory_order_relaxed);
+}
+
+static bool thread_is_sampled(void) {
+    const uint8_t *is = vt__heap_sampling();
+    if (is == NULL || *is == VT_SAMPLING_AS_ALL) return vt__sample_has_threads();
+    return *is == VT_SAMPLING_ON;
+}
+
+static void name_thread(void) {
+    char name[VT_TASK_NAME_BYTES] = "";
+    vt__os_my_name(name);
+    vt__heap_set_thread_name(name);
+}
 
 uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
 
 static double next_of(const struct trigger *t, double value) { return value * t->times + t->step; }
 
+/* The finest step that a trigger has. */
+static uint64_t shortest(const struct vt_triggers *t) {
+    const uint64_t steps[] = {t->alloc_bytes, t->freed_bytes, t->growth_bytes};
+    uint64_t least = UINT64_MAX;
+    for (unsigned i = 0; i < vt_countof(steps); i++)
+        if (steps[i] != 0) least = vt_min(least, steps[i]);
+    return least;
+}
+
 void vt__sample_set_triggers(const struct vt_triggers *wanted) {
-    const struct vt_sample_totals *t = &samples.totals;
+    double alloc_bytes = samples.totals.alloc_bytes, live_bytes = samples.totals.live_bytes;
     double factor = wanted->peak_percent != 0 ? 1 + (double)wanted->peak_percent / 100 : 0;
     if (!vt__probe_enter()) return;
     samples.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0};
     samples.by_growth =
         (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0};
+    samples.by_freed = (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0};
     samples.by_peak = (struct trigger){0, factor, 0};
-    samples.by_alloc.next = next_of(&samples.by_alloc, t->alloc_bytes);
-    samples.by_growth.next = next_of(&samples.by_growth, t->live_bytes);
-    samples.by_peak.next = next_of(&samples.by_peak, t->live_bytes);
+    if (vt__exact_is_set()) vt__exact_told(&alloc_bytes, &live_bytes);
+    samples.by_alloc.next = next_of(&samples.by_alloc, alloc_bytes);
+    samples.by_freed.next = next_of(&samples.by_freed, alloc_bytes - live_bytes);
+    samples.by_growth.next = next_of(&samples.by_growth, live_bytes);
+    samples.by_peak.next = next_of(&samples.by_peak, live_bytes);
     if (samples.by_peak.next < FIRST_PEAK) samples.by_peak.next = FIRST_PEAK;
+    vt__exact_tell_after(shortest(wanted));
     vt__probe_leave();
 }
 
-static void pull(struct trigger *t, double value) {
+static void pull(struct trigger *t, double value, enum vt_dump_cause cause) {
     if (t->times == 0 || value < t->next) return;
     t->next = next_of(t, value);
+    atomic_store_explicit(&vt__dump_cause, cause, memory_order_relaxed);
     atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);
 }
 
 /* Racy in exact mode, where threads come without the lock: a dump more or less. */
 VT_READS_RACILY void vt__sample_pull_triggers(double alloc_bytes, double live_bytes) {
-    pull(&samples.by_alloc, alloc_bytes);
-    pull(&samples.by_growth, live_bytes);
-    pull(&samples.by_peak, live_bytes);
+    pull(&samples.by_alloc, alloc_bytes, VT_CAUSE_ALLOCATED);
+    pull(&samples.by_freed, alloc_bytes - live_bytes, VT_CAUSE_FREED);
+    pull(&samples.by_growth, live_bytes, VT_CAUSE_INUSE);
+    pull(&samples.by_peak, live_bytes, VT_CAUSE_PEAK);
 }
 
 /* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */
 uint32_t vt__probe_draw_count(size_t n_bytes, unsigned shift) {
-    uint64_t period = vt__sample_period() << shift;
+    uint64_t period = vt__probe_period() << shift;
     if (period == 0) return UINT32_MAX;
     double n = 1 + vt__exponential() * (double)period / (double)n_bytes;
     return n < (double)UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -192,8 +241,9 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
 }
 
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
-    uint64_t period = vt__sample_period() << shift;
-    if (period == 0) return; /* switched off since it was drawn */
+    uint64_t period = vt__probe_period() << shift;
+    if (period == 0 || !thread_is_sampled()) return; /* switched off, perhaps since it was drawn */
+    if (atomic_load_explicit(&samples.names_threads, memory_order_relaxed)) name_thread();
     vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
     uint32_t stack = vt__stack_id_here(&frames);
@@ -248,6 +298,21 @@ void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes) {
         if (period != 0) (void)remember(p, n_bytes, block_bytes, period, site->stack, site->thread);
     }
     vt_unlock(&vt__probe_lock);
+}
+
+void vt__sample_forget(void) {
+    if (!vt__probe_enter()) return;
+    for (uint32_t id = 1; id <= samples.records.n; id++) {
+        if (record(id)->at == 0) continue;
+        vt__index_remove(&by_address, id);
+        drop_record(id);
+    }
+    vt__sites_forget();
+    samples.totals.n_live = 0;
+    samples.totals.alloc_bytes = samples.totals.live_bytes = samples.totals.peak_bytes = 0;
+    samples.by_alloc.next = next_of(&samples.by_alloc, 0);
+    samples.by_growth.next = next_of(&samples.by_growth, 0);
+    vt__probe_leave();
 }
 
 /* ---- reading ---- */

@@ -59,6 +59,16 @@ void vt__sites_take_peak(void) {
     }
 }
 
+void vt__sites_forget(void) {
+    for (uint32_t id = 1; id <= rows.n; id++) {
+        struct vt_site *s = vt__row(&rows, id);
+        *s = (struct vt_site){.stack = s->stack,
+                              .thread = s->thread,
+                              .label = s->label,
+                              .block_bytes = s->block_bytes};
+    }
+}
+
 bool vt__sample_next_site(uint32_t *cursor, struct vt_site *out) {
     if (!vt__probe_enter()) return false;
     bool is_there = *cursor < rows.n;

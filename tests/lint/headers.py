@@ -31,7 +31,8 @@ def jobs():
             # a header by itself is a `#pragma once in main file` and an unused static to the compiler
             found.append((path, [CC, "-std=gnu11", "-x", "c", *STRICT, "-Wno-unused-function", *shared, path]))
     for path in tree.files("include", suffixes=(".h",)):
-        include = ["-I" + os.path.join(tree.ROOT, "include")]
+        # with <gperftools/...> ours, not those that are installed
+        include = ["-I" + os.path.join(tree.ROOT, folder) for folder in ("include", "include/compat")]
         found.append((path, [CC, "-std=c11", "-pedantic", "-x", "c", *STRICT, *include, path]))
         if shutil.which(CXX):
             found.append((path + " as C++", [CXX, "-std=c++11", "-pedantic", "-x", "c++", *STRICT, *include, path]))

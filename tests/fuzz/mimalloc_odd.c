@@ -1,8 +1,10 @@
-/* mimalloc_odd.h - odd inputs for mimalloc.c; see table.c. */
-#ifndef VT_TESTS_FUZZ_MIMALLOC_ODD_H
-#define VT_TESTS_FUZZ_MIMALLOC_ODD_H
+/* mimalloc_odd.c - odd inputs for mimalloc's variables. */
+#include <stddef.h>
 
-static const char *const odd[] = {
+extern const char *const odd[];
+extern const size_t n_odd;
+
+const char *const odd[] = {
     "",
     "0",
     "1",
@@ -39,5 +41,4 @@ static const char *const odd[] = {
     "\x7f\x80\xff",
     "UNKNOWN_NAME_THAT_IS_MUCH_LONGER_THAN_WHAT_A_WARNING_SHOWS_OF_IT_SO_IT_MUST_BE_CUT_SOMEWHERE=1",
 };
-
-#endif
+const size_t n_odd = sizeof(odd) / sizeof(odd[0]);

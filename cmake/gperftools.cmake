@@ -1,0 +1,45 @@
+# gperftools' libraries: links of libvitrine's objects with its door (docs/dialects.md). libprofiler is cmake/profiler.cmake's.
+#
+#   tcmalloc                 libtcmalloc.so.4                 malloc, heap profiler, samples
+#   tcmalloc_minimal         libtcmalloc_minimal.so.4         malloc alone
+#   tcmalloc_and_profiler    libtcmalloc_and_profiler.so.4    as the first; all of ours have the CPU profiler
+#   tcmalloc_debug           libtcmalloc_debug.so.4           as the first, with guards around blocks
+#   tcmalloc_minimal_debug   libtcmalloc_minimal_debug.so.4   as the second, with guards
+#
+# and each as an archive.
+
+set(VT_TC_COMMON src/dialect/gperftools_environment.c src/dialect/gperftools_start.c src/dialect/gperftools_say.c
+    src/dialect/gperftools_extension.c src/dialect/gperftools_extension_cxx.c src/dialect/gperftools_tc.c
+    src/dialect/gperftools_hook.c)
+set(VT_TC_FULL src/dialect/door_gperftools.c src/dialect/gperftools_heap.c src/dialect/gperftools_stacktrace.c ${VT_TC_COMMON})
+set(VT_TC_MINIMAL src/dialect/door_gperftools_minimal.c ${VT_TC_COMMON})
+
+# vt_tcmalloc(name version words source...)
+function(vt_tcmalloc name version words)
+    vt_library(${name} SHARED ${name} ${ARGN})
+    set_target_properties(${name} PROPERTIES SOVERSION 4 VERSION ${version})
+    vt_library(${name}_static STATIC ${name} ${ARGN})
+    if(VT_COMPAT)
+        install(TARGETS ${name} ${name}_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        set(VT_TC_NAME ${name})
+        set(VT_TC_WORDS ${words})
+        configure_file(${CMAKE_SOURCE_DIR}/cmake/tcmalloc.pc.in ${CMAKE_BINARY_DIR}/lib${name}.pc @ONLY)
+        install(FILES ${CMAKE_BINARY_DIR}/lib${name}.pc DESTINATION ${VT_PKGCONFIG_DIR})
+    endif()
+endfunction()
+
+vt_tcmalloc(tcmalloc 4.6.5 "malloc with heap profiler" ${VT_TC_FULL} src/dialect/gperftools_no_debug.c)
+vt_tcmalloc(tcmalloc_minimal 4.6.5 "malloc" ${VT_TC_MINIMAL} src/dialect/gperftools_no_debug.c)
+vt_tcmalloc(tcmalloc_and_profiler 4.7.5 "malloc with heap and CPU profiler" ${VT_TC_FULL} src/dialect/gperftools_no_debug.c)
+
+# The debug libraries have other names in front: the same files, with blocks_guarded.h.
+vt_objects(tcmalloc_names ${VT_OVERRIDE_SOURCES})
+target_compile_definitions(tcmalloc_names PRIVATE VT_GUARDED_BLOCKS)
+set(VT_TC_DEBUG src/dialect/gperftools_debug.c src/probe/guard_block.c)
+function(vt_tcmalloc_debug)
+    string(REPLACE vitrine_names tcmalloc_names VT_SHARED_OBJECTS "${VT_SHARED_OBJECTS}")
+    string(REPLACE vitrine_names tcmalloc_names VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
+    vt_tcmalloc(${ARGN} ${VT_TC_DEBUG})
+endfunction()
+vt_tcmalloc_debug(tcmalloc_debug 4.6.5 "malloc with heap profiler that finds mistakes" ${VT_TC_FULL})
+vt_tcmalloc_debug(tcmalloc_minimal_debug 4.6.5 "malloc that finds mistakes" ${VT_TC_MINIMAL})

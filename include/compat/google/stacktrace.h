@@ -1,0 +1,2 @@
+/* google/stacktrace.h - the old name of gperftools/stacktrace.h. */
+#include <gperftools/stacktrace.h>

@@ -1,0 +1,2 @@
+/* google/tcmalloc.h - the old name of gperftools/tcmalloc.h. */
+#include <gperftools/tcmalloc.h>

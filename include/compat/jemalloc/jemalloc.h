@@ -1,0 +1,153 @@
+/* jemalloc/jemalloc.h - the names by which programs know jemalloc 5. Link with -ljemalloc.
+ *
+ * docs/dialects.md tells which options and figures have a meaning here. Every function also has its name with je_ before it.
+ */
+#ifndef JEMALLOC_H_
+#define JEMALLOC_H_
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define JEMALLOC_VERSION "5.3.1-0-gvitrine"
+#define JEMALLOC_VERSION_MAJOR 5
+#define JEMALLOC_VERSION_MINOR 3
+#define JEMALLOC_VERSION_BUGFIX 1
+#define JEMALLOC_VERSION_NREV 0
+#define JEMALLOC_VERSION_GID "vitrine"
+#define JEMALLOC_VERSION_GID_IDENT vitrine
+
+/* Flags of the ...allocx functions, to be or-ed: the alignment as its logarithm or as it is, zeroed memory, a thread cache, an
+ * arena. */
+#define MALLOCX_LG_ALIGN(la) ((int)(la))
+#define MALLOCX_ALIGN(a)                                                                           \
+    ((int)((size_t)(a) < (size_t)INT_MAX ? ffs((int)(a)) - 1 : ffs((int)((size_t)(a) >> 32)) + 31))
+#define MALLOCX_ZERO ((int)0x40)
+#define MALLOCX_TCACHE(tc) ((int)(((tc) + 2) << 8))
+#define MALLOCX_TCACHE_NONE MALLOCX_TCACHE(-1)
+#define MALLOCX_ARENA(a) ((((int)(a)) + 1) << 20)
+
+/* In the place of an arena's number in a name of mallctl: all of them, those that were destroyed. */
+#define MALLCTL_ARENAS_ALL 4096
+#define MALLCTL_ARENAS_DESTROYED 4097
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define JEMALLOC_NOTHROW noexcept
+#elif defined(__cplusplus)
+#define JEMALLOC_NOTHROW throw()
+#else
+#define JEMALLOC_NOTHROW
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Options "key:value,key:value" that the program itself sets, by defining this variable with a value. */
+extern const char *malloc_conf;
+extern const char *malloc_conf_2_conf_harder; /* the same, and MALLOC_CONF does not override it */
+/* Where messages go; NULL: to stderr. */
+extern void (*malloc_message)(void *opaque, const char *s);
+
+void *malloc(size_t size) JEMALLOC_NOTHROW;
+void *calloc(size_t num, size_t size) JEMALLOC_NOTHROW;
+int posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *aligned_alloc(size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *realloc(void *ptr, size_t size) JEMALLOC_NOTHROW;
+void free(void *ptr) JEMALLOC_NOTHROW;
+void free_sized(void *ptr, size_t size) JEMALLOC_NOTHROW;
+void free_aligned_sized(void *ptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *memalign(size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *valloc(size_t size) JEMALLOC_NOTHROW;
+void *pvalloc(size_t size) JEMALLOC_NOTHROW;
+size_t malloc_usable_size(void *ptr) JEMALLOC_NOTHROW; /* 0 for NULL */
+
+void *mallocx(size_t size, int flags) JEMALLOC_NOTHROW; /* NULL: no memory */
+void *rallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
+/* Where it is: to size + extra bytes if possible. Returns what it has then, which may be less than size. */
+size_t xallocx(void *ptr, size_t size, size_t extra, int flags) JEMALLOC_NOTHROW;
+size_t sallocx(const void *ptr, int flags) JEMALLOC_NOTHROW; /* what it has */
+void dallocx(void *ptr, int flags) JEMALLOC_NOTHROW;
+void sdallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
+size_t nallocx(size_t size, int flags) JEMALLOC_NOTHROW; /* what mallocx would give; 0: too large */
+
+/* Read and write what has a name, "stats.allocated" for one. 0 or an error of errno.h: ENOENT, EINVAL (a length), EPERM, EAGAIN,
+ * EFAULT. */
+int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp,
+            size_t newlen) JEMALLOC_NOTHROW;
+int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) JEMALLOC_NOTHROW;
+int mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp, void *newp,
+                 size_t newlen) JEMALLOC_NOTHROW;
+
+/* Statistics to a function, or to where messages go. Letters in opts: J for JSON; the others leave parts out: g m d a b l x e h */
+void malloc_stats_print(void (*write_cb)(void *opaque, const char *s), void *cbopaque,
+                        const char *opts) JEMALLOC_NOTHROW;
+
+void *je_malloc(size_t size) JEMALLOC_NOTHROW;
+void *je_calloc(size_t num, size_t size) JEMALLOC_NOTHROW;
+int je_posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *je_aligned_alloc(size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *je_realloc(void *ptr, size_t size) JEMALLOC_NOTHROW;
+void je_free(void *ptr) JEMALLOC_NOTHROW;
+void je_free_sized(void *ptr, size_t size) JEMALLOC_NOTHROW;
+void je_free_aligned_sized(void *ptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *je_memalign(size_t alignment, size_t size) JEMALLOC_NOTHROW;
+void *je_valloc(size_t size) JEMALLOC_NOTHROW;
+void *je_pvalloc(size_t size) JEMALLOC_NOTHROW;
+size_t je_malloc_usable_size(void *ptr) JEMALLOC_NOTHROW;
+void *je_mallocx(size_t size, int flags) JEMALLOC_NOTHROW;
+void *je_rallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
+size_t je_xallocx(void *ptr, size_t size, size_t extra, int flags) JEMALLOC_NOTHROW;
+size_t je_sallocx(const void *ptr, int flags) JEMALLOC_NOTHROW;
+void je_dallocx(void *ptr, int flags) JEMALLOC_NOTHROW;
+void je_sdallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
+size_t je_nallocx(size_t size, int flags) JEMALLOC_NOTHROW;
+int je_mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp,
+               size_t newlen) JEMALLOC_NOTHROW;
+int je_mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) JEMALLOC_NOTHROW;
+int je_mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp, void *newp,
+                    size_t newlen) JEMALLOC_NOTHROW;
+void je_malloc_stats_print(void (*write_cb)(void *opaque, const char *s), void *cbopaque,
+                           const char *opts) JEMALLOC_NOTHROW;
+extern const char *je_malloc_conf;
+extern void (*je_malloc_message)(void *opaque, const char *s);
+
+/* What an arena would take its memory by. They are kept and reported, but never called: memory comes from the common heap. False
+ * is success. */
+typedef struct extent_hooks_s extent_hooks_t;
+typedef void *(extent_alloc_t)(extent_hooks_t *hooks, void *new_addr, size_t size, size_t alignment,
+                               bool *zero, bool *commit, unsigned arena_ind);
+typedef bool(extent_dalloc_t)(extent_hooks_t *hooks, void *addr, size_t size, bool committed,
+                              unsigned arena_ind);
+typedef void(extent_destroy_t)(extent_hooks_t *hooks, void *addr, size_t size, bool committed,
+                               unsigned arena_ind);
+typedef bool(extent_commit_t)(extent_hooks_t *hooks, void *addr, size_t size, size_t offset,
+                              size_t length, unsigned arena_ind);
+typedef bool(extent_decommit_t)(extent_hooks_t *hooks, void *addr, size_t size, size_t offset,
+                                size_t length, unsigned arena_ind);
+typedef bool(extent_purge_t)(extent_hooks_t *hooks, void *addr, size_t size, size_t offset,
+                             size_t length, unsigned arena_ind);
+typedef bool(extent_split_t)(extent_hooks_t *hooks, void *addr, size_t size, size_t size_a,
+                             size_t size_b, bool committed, unsigned arena_ind);
+typedef bool(extent_merge_t)(extent_hooks_t *hooks, void *addr_a, size_t size_a, void *addr_b,
+                             size_t size_b, bool committed, unsigned arena_ind);
+struct extent_hooks_s {
+    extent_alloc_t *alloc;
+    extent_dalloc_t *dalloc;
+    extent_destroy_t *destroy;
+    extent_commit_t *commit;
+    extent_decommit_t *decommit;
+    extent_purge_t *purge_lazy;
+    extent_purge_t *purge_forced;
+    extent_split_t *split;
+    extent_merge_t *merge;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* blocks.h - what the names in libc.c and cxx.c hand on to: the heap, or for the debug libraries blocks with guards around them.
+ * Who makes a block and who frees it is told; the heap does not want to know, and nothing is paid for it. Climate: malloc. */
+#ifndef VT_DIALECT_BLOCKS_H
+#define VT_DIALECT_BLOCKS_H
+
+#include "base/base.h"
+#include "heap/class.h"
+#include "probe/guard_block.h"
+
+#ifdef VT_GUARDED_BLOCKS
+#include "dialect/blocks_guarded.h"
+#else
+#include "heap/fast.h"
+#include "heap/heap.h"
+
+VT_INLINE void *block_alloc(size_t n_bytes, VT_UNUSED enum vt_made_by by) {
+    return vt__fast_malloc(n_bytes);
+}
+VT_INLINE void *block_aligned(size_t align, size_t n_bytes, VT_UNUSED enum vt_made_by by) {
+    return vt__aligned_alloc(align, n_bytes);
+}
+VT_INLINE void *block_calloc(size_t n, size_t each_bytes) { return vt__calloc(n, each_bytes); }
+VT_INLINE void *block_realloc(void *p, size_t n_bytes) { return vt__realloc(p, n_bytes); }
+VT_INLINE void block_free(void *p, VT_UNUSED enum vt_made_by by) { vt__fast_free(p); }
+VT_INLINE void block_free_sized(void *p, size_t n_bytes, VT_UNUSED enum vt_made_by by) {
+    vt__free_sized(p, n_bytes);
+}
+VT_INLINE size_t block_size(const void *p) { return vt__usable_size(p); }
+#endif
+
+#endif

@@ -1,0 +1,74 @@
+/* gperftools.h - what the files of this dialect share.
+ *
+ *   gperftools_environment.c   the variables              gperftools_heap.c        HeapProfilerStart and its sisters
+ *   gperftools_extension.c     MallocExtension_*          gperftools_extension_cxx.c   the same as a C++ object
+ *   gperftools_tc.c            tc_*                       gperftools_hook.c        MallocHook_*
+ *   gperftools_stacktrace.c    GetStackTrace              gperftools_say.c         lines on stderr, texts that grow
+ *
+ * Climate: host, but for what says otherwise.
+ */
+#ifndef VT_DIALECT_GPERFTOOLS_H
+#define VT_DIALECT_GPERFTOOLS_H
+
+#include "base/base.h"
+#include "base/text.h"
+
+VT_HIDDEN_BEGIN
+
+/* ---- gperftools_environment.c: what the variables say. Values of those that have no meaning here are kept for who asks. ---- */
+
+struct vt_gperftools {
+    bool is_read;
+    bool has_heap_profiler, has_sampler; /* what this library is; its door says so */
+    const char *heap_profile;
+    bool wants_pid, wants_cleanup;
+    int64_t allocation_interval, deallocation_interval, inuse_interval, time_interval;
+    const char *heap_signal; /* as it was written */
+    bool wants_mmap, wants_only_mmap;
+    int verbose;
+    double release_rate;
+    uint64_t max_total_thread_cache_bytes, min_per_thread_cache_bytes;
+    bool is_aggressive;
+    const char *stack_method;
+    bool is_stack_verbose;
+    const char *heap_check;
+};
+extern struct vt_gperftools vt__gperftools;
+
+void vt__gperftools_read_environment(void); /* for vt_door; climate: malloc */
+void vt__gperftools_begin(void);
+void vt__gperftools_end(void);
+void vt__gperftools_write_stats(int fd, int level);
+bool vt__gperftools_is_on(const char *value); /* as it reads a switch: t, y, 1 or nothing at all */
+int64_t vt__gperftools_number(const char *value); /* and a number */
+uint64_t vt__gperftools_retain(void); /* what the release rate and its sisters make of `retain` */
+uint64_t vt__gperftools_clip_cache(uint64_t n_bytes);
+
+/* ---- gperftools_heap.c ---- */
+
+void vt__gperftools_heap_begin(void); /* HEAPPROFILE */
+
+/* ---- gperftools_say.c ---- */
+
+enum vt_level {
+    VT_LEVEL_FATAL = -4,
+    VT_LEVEL_ERROR,
+    VT_LEVEL_WARNING,
+    VT_LEVEL_INFO,
+    VT_LEVEL_PLAIN
+};
+/* One line, if PERFTOOLS_VERBOSE is no less than the level. A fatal one ends the process, unless it is hidden. */
+void vt__say(enum vt_level level, struct vt_text *line);
+
+/* A text of any length, of mapped memory: a sink for the writers. */
+struct vt_long_text {
+    char *at;
+    size_t cap, len;
+    bool is_lost; /* there was no memory */
+};
+void vt__long_text_put(void *text, const char *data, size_t n_bytes);
+void vt__long_text_drop(struct vt_long_text *text);
+
+VT_HIDDEN_END
+
+#endif

@@ -1,0 +1,21 @@
+/* gperftools_debug.h - what the debug libraries know of a block, and the others do not: gperftools_debug.c, or
+ * gperftools_no_debug.c. Climate: host. */
+#ifndef VT_DIALECT_GPERFTOOLS_DEBUG_H
+#define VT_DIALECT_GPERFTOOLS_DEBUG_H
+
+#include "base/base.h"
+#include "probe/guard_block.h"
+
+VT_HIDDEN_BEGIN
+
+void vt__debug_begin(void);      /* with the environment; climate: malloc */
+void vt__debug_end(void);        /* at exit */
+bool vt__debug_verify_all(void); /* true, or the process ends */
+bool vt__debug_verify(const void *p, enum vt_made_by by);
+void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]); /* added */
+size_t vt__debug_size(const void *p); /* what the program may use of it */
+size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes);
+
+VT_HIDDEN_END
+
+#endif

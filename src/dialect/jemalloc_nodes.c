@@ -1,0 +1,283 @@
+/* jemalloc_nodes.c - the nodes of mallctl that are about options, the calling thread, and single blocks. Climate: host.
+ * Owns: nothing but a peak in the thread's word.   Locks: none. */
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "conf/options.h"
+#include "dialect/jemalloc_nodes.h"
+#include "heap/class.h"
+#include "heap/upcalls.h"
+#include "compat/jemalloc/jemalloc.h"
+#include "os/os.h"
+
+/* ---- constants ---- */
+
+int vt__je_read_version(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (uintptr_t)JEMALLOC_VERSION;
+    return 0;
+}
+
+int vt__je_read_zero(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = 0;
+    return 0;
+}
+
+int vt__je_read_constant(const struct vt_je_call *c, uint64_t *out) {
+    *out = (uint64_t)c->what;
+    return 0;
+}
+
+int vt__je_read_no_text(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (uintptr_t) "";
+    return 0;
+}
+
+int vt__je_write_nothing(const struct vt_je_call *c, uint64_t value) {
+    (void)c, (void)value;
+    return 0;
+}
+
+/* ---- options ---- */
+
+int vt__je_read_option(const struct vt_je_call *c, uint64_t *out) {
+    const struct vt_je_option_row *row = &vt__je_option_rows[c->what];
+    const struct vt_je_value *v = &vt__je_values[c->what];
+    *out =
+        row->kind >= VT_JE_CHOICE && row->kind != VT_JE_RATIO ? (uintptr_t)v->text : (uint64_t)v->n;
+    return 0;
+}
+
+int vt__je_read_source(const struct vt_je_call *c, uint64_t *out) {
+    *out = (uintptr_t)vt__je_sources[c->what];
+    return *out != 0 ? 0 : ENOENT;
+}
+
+int vt__je_read_background_thread(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = vt_opt(purge_thread);
+    return 0;
+}
+
+/* A thread of ours that runs already stays and sleeps. */
+int vt__je_write_background_thread(const struct vt_je_call *c, uint64_t value) {
+    (void)c;
+    vt_opt(purge_thread) = value != 0;
+    if (value != 0) vt__life_purge_wanted();
+    return 0;
+}
+
+int vt__je_read_max_background_threads(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (uint64_t)vt_je(max_background_threads);
+    return 0;
+}
+
+int vt__je_write_max_background_threads(const struct vt_je_call *c, uint64_t value) {
+    (void)c;
+    if (value == 0 || value > (uint64_t)vt__je_option_rows[VT_JE_OPT_max_background_threads].high)
+        return EINVAL;
+    vt_je(max_background_threads) = (int64_t)value;
+    return 0;
+}
+
+int vt__je_read_zero_reallocs(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = vt__je_zero_reallocs();
+    return 0;
+}
+
+int vt__je_read_uptime(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (vt__os_now_ms() - vt__je_started_ms()) * 1000000;
+    return 0;
+}
+
+/* ---- the calling thread: what it said is in a word of its heap ---- */
+
+#define ARENA_MASK UINT64_C(0xffff)
+#define HAS_NO_CACHE (UINT64_C(1) << 16)
+#define PEAK_SHIFT 20 /* in KiB from here up: what was in use when the peak was reset */
+
+int vt__je_read_thread_arena(const struct vt_je_call *c, uint64_t *out) {
+    const uint64_t *word = vt__heap_dialect_word();
+    (void)c;
+    if (word == NULL) return EAGAIN;
+    *out = *word & ARENA_MASK;
+    return 0;
+}
+
+int vt__je_write_thread_arena(const struct vt_je_call *c, uint64_t value) {
+    uint64_t *word = vt__heap_dialect_word();
+    (void)c;
+    if (word == NULL) return EAGAIN;
+    if (value >= vt__je_narenas()) return EFAULT;
+    *word = (*word & ~ARENA_MASK) | value;
+    return 0;
+}
+
+int vt__je_read_thread_tcache(const struct vt_je_call *c, uint64_t *out) {
+    const uint64_t *word = vt__heap_dialect_word();
+    (void)c;
+    *out = word != NULL && (*word & HAS_NO_CACHE) == 0 && vt_je(tcache);
+    return 0;
+}
+
+/* The lists are what malloc is made of: switched off, they are emptied once. */
+int vt__je_write_thread_tcache(const struct vt_je_call *c, uint64_t value) {
+    uint64_t *word = vt__heap_dialect_word();
+    (void)c;
+    if (word == NULL) return EAGAIN;
+    *word = value != 0 ? *word & ~HAS_NO_CACHE : *word | HAS_NO_CACHE;
+    if (value == 0) vt__heap_drop_thread_cache();
+    return 0;
+}
+
+int vt__je_read_tcache_max(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (uint64_t)vt_je(tcache_max);
+    return 0;
+}
+
+int vt__je_write_tcache_max(const struct vt_je_call *c, uint64_t value) {
+    (void)c;
+    vt_je(tcache_max) = (int64_t)vt_min(value, MiB(8));
+    return 0;
+}
+
+int vt__je_write_thread_flush(const struct vt_je_call *c, uint64_t value) {
+    (void)c, (void)value;
+    vt__heap_drop_thread_cache();
+    return 0;
+}
+
+/* How many blocks of this size a thread keeps at hand. */
+int vt__je_write_ncached_max(const struct vt_je_call *c, uint64_t value) {
+    size_t n_bytes, n;
+    (void)value;
+    if (!c->has_new || c->newlen != sizeof(n_bytes)) return EINVAL;
+    if (c->oldp == NULL || c->oldlenp == NULL || *c->oldlenp != sizeof(n)) return EINVAL;
+    __builtin_memcpy(&n_bytes, c->newp, sizeof(n_bytes));
+    if (n_bytes == 0 || n_bytes > VT_MEDIUM_MAX) return EINVAL;
+    const struct vt_class *k = &vt__classes[vt__class_of(n_bytes)];
+    n = n_bytes <= VT_SMALL_MAX ? k->list_goal : k->shelf_max;
+    __builtin_memcpy(c->oldp, &n, sizeof(n));
+    return 0;
+}
+
+int vt__je_read_thread_bytes(const struct vt_je_call *c, uint64_t *out) {
+    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
+    if (bytes == NULL) return EAGAIN;
+    *out = c->what == 0 ? bytes->allocated : bytes->freed;
+    return 0;
+}
+
+int vt__je_read_thread_bytes_at(const struct vt_je_call *c, uint64_t *out) {
+    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
+    if (bytes == NULL) return EAGAIN;
+    *out = (uintptr_t)(c->what == 0 ? &bytes->allocated : &bytes->freed);
+    return 0;
+}
+
+static uint64_t thread_live_bytes(void) {
+    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
+    return bytes != NULL ? bytes->allocated - vt_min(bytes->freed, bytes->allocated) : 0;
+}
+
+/* What is in use now beyond the last reset: the highest of the moments somebody asked. */
+int vt__je_read_thread_peak(const struct vt_je_call *c, uint64_t *out) {
+    const uint64_t *word = vt__heap_dialect_word();
+    uint64_t live = thread_live_bytes();
+    (void)c;
+    if (word == NULL) return EAGAIN;
+    uint64_t base = *word >> PEAK_SHIFT << 10;
+    *out = live - vt_min(base, live);
+    return 0;
+}
+
+int vt__je_write_thread_peak_reset(const struct vt_je_call *c, uint64_t value) {
+    uint64_t *word = vt__heap_dialect_word();
+    (void)c, (void)value;
+    if (word == NULL) return EAGAIN;
+    *word = (*word & ((UINT64_C(1) << PEAK_SHIFT) - 1)) | thread_live_bytes() >> 10 << PEAK_SHIFT;
+    return 0;
+}
+
+/* ---- single blocks ---- */
+
+struct utilization {
+    void *slabcur;
+    size_t nfree, nregs, size, bin_nfree, bin_nregs;
+};
+
+/* Blocks live in slabs of a known shape; how many of a slab are free is known for its class only, on average. */
+static struct utilization utilization_of(const void *p) {
+    struct vt_heap_block b;
+    struct utilization u = {0};
+    if (!vt__heap_owns(p) || !vt__heap_block(p, &b)) return u;
+    u.size = b.n_bytes;
+    u.nregs = 1;
+    if (b.n_bytes > VT_MEDIUM_MAX) return u;
+    unsigned cls = vt__class_of(b.n_bytes);
+    const uint64_t *bin = vt__je_snapshot.bin[cls];
+    u.nregs = vt__classes[cls].capacity;
+    u.bin_nregs = bin[VT_JE_BIN_CURSLABS] * u.nregs;
+    u.bin_nfree = u.bin_nregs - vt_min(u.bin_nregs, bin[VT_JE_BIN_CURREGS]);
+    if (bin[VT_JE_BIN_CURSLABS] != 0) u.nfree = u.bin_nfree / bin[VT_JE_BIN_CURSLABS];
+    return u;
+}
+
+int vt__je_write_utilization(const struct vt_je_call *c, uint64_t value) {
+    const void *p;
+    (void)value;
+    bool is_batch = c->what == 1;
+    size_t n = c->newlen / sizeof(p);
+    size_t wanted = is_batch ? n * 3 * sizeof(size_t) : sizeof(struct utilization);
+    if (c->oldp == NULL || c->oldlenp == NULL || c->newp == NULL) return EINVAL;
+    if (c->newlen % sizeof(p) != 0 || n == 0 || (!is_batch && n != 1) || *c->oldlenp != wanted)
+        return EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        __builtin_memcpy(&p, (const char *)c->newp + i * sizeof(p), sizeof(p));
+        struct utilization u = utilization_of(p);
+        size_t three[3] = {u.nfree, u.nregs, u.size};
+        if (is_batch)
+            __builtin_memcpy((char *)c->oldp + i * sizeof(three), three, sizeof(three));
+        else
+            __builtin_memcpy(c->oldp, &u, sizeof(u));
+    }
+    return 0;
+}
+
+int vt__je_write_batch_alloc(const struct vt_je_call *c, uint64_t value) {
+    struct {
+        void **ptrs;
+        size_t num, size;
+        int flags;
+    } wish;
+    size_t n = 0;
+    (void)value;
+    if (c->oldp == NULL || c->oldlenp == NULL || *c->oldlenp != sizeof(n)) return EINVAL;
+    if (c->newp == NULL || c->newlen != sizeof(wish)) return EINVAL;
+    __builtin_memcpy(&wish, c->newp, sizeof(wish));
+    for (; n < wish.num; n++)
+        if ((wish.ptrs[n] = mallocx(wish.size, wish.flags)) == NULL) break;
+    __builtin_memcpy(c->oldp, &n, sizeof(n));
+    return 0;
+}
+
+int vt__je_read_active_now(const struct vt_je_call *c, uint64_t *out) {
+    uint64_t slice_bytes;
+    (void)c;
+    const _Atomic size_t *n = vt__heap_used_slices(&slice_bytes);
+    *out = atomic_load_explicit(n, memory_order_relaxed) * slice_bytes;
+    return 0;
+}
+
+/* The word is brought up to date by each epoch. */
+int vt__je_read_active_at(const struct vt_je_call *c, uint64_t *out) {
+    (void)c;
+    *out = (uintptr_t)&vt__je_snapshot.stat[VT_JE_ACTIVE_PAGES];
+    return 0;
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""environment.py - gperftools' variables: what each does, and who wins."""
+import glob
+import os
+import tempfile
+
+import lib
+
+
+def say(*arguments, library="libtcmalloc.so.4", **variables):
+    return lib.preloaded(library, "./asks", *arguments, **variables)
+
+
+def has(text, part):
+    if part not in text:
+        lib.fail(f"no {part!r} in\n{text}")
+
+
+def properties():
+    sample, limit = "tcmalloc.sample_parameter", "tcmalloc.heap_limit_mb"
+    cache, aggressive = "tcmalloc.max_total_thread_cache_bytes", "tcmalloc.aggressive_memory_decommit"
+    rows = [(sample, {"TCMALLOC_SAMPLE_PARAMETER": "65536"}, 65536),
+            (sample, {"TCMALLOC_SAMPLE_PARAMETER": "0"}, 0),
+            (sample, {"TCMALLOC_SAMPLE_PARAMETER": "garbage"}, 0),
+            (sample, {"TCMALLOC_SAMPLE_PARAMETER": "65536", "VITRINE_SAMPLE": "1024"}, 1024),
+            (limit, {"TCMALLOC_HEAP_LIMIT_MB": "100"}, 100),
+            (limit, {"TCMALLOC_HEAP_LIMIT_MB": "100", "VITRINE_LIMIT": "50M"}, 50),
+            (cache, {}, 33554432),
+            (cache, {"TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": "1"}, 524288),
+            (cache, {"TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES": "9999999999999"}, 1 << 30),
+            (aggressive, {"TCMALLOC_AGGRESSIVE_DECOMMIT": "t"}, 1),
+            (aggressive, {"TCMALLOC_AGGRESSIVE_DECOMMIT": "no"}, 0)]
+    for name, variables, expected in rows:
+        lib.equal(say(name, **variables).stdout, f"{name}={expected}\n", f"{name} with {variables}")
+    name = sample
+    out = say(name, library="libtcmalloc_minimal.so.4", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
+    lib.equal(out, f"{name}=0\n", "the minimal library samples nothing")
+
+
+def limits():
+    has(say(BIG="1").stdout, "big 1")
+    has(say(BIG="1", TCMALLOC_HEAP_LIMIT_MB="100").stdout, "big 0")
+
+
+def profiles():
+    err = say(HEAPPROFILE="p").stderr
+    has(err, "Dumping heap profile to p.0001.heap (Exiting, 9")
+    open("p.0007.heap", "w").close()
+    say(HEAPPROFILE="p")
+    lib.equal(glob.glob("p.*"), ["p.0001.heap"], "an older run's files")
+    open("p.0007.heap", "w").close()
+    say(HEAPPROFILE="p", HEAP_PROFILE_CLEANUP="false")
+    lib.equal(len(glob.glob("p.*")), 2, "files that may stay")
+    lib.equal(say(HEAPPROFILE="q", PERFTOOLS_VERBOSE="-1").stderr, "", "PERFTOOLS_VERBOSE=-1")
+    lib.equal(os.path.exists("q.0001.heap"), True, "its file")
+    lib.equal(say(HEAPPROFILE="").stderr, "", "an empty name")
+    err = say(HEAPPROFILE="/no/such/folder/x").stderr
+    has(err, "Failed dumping heap profile to /no/such/folder/x.0001.heap. Numeric errno is 2\n")
+    say(HEAPPROFILE="u", HEAPPROFILE_USE_PID="1")
+    lib.equal(len(glob.glob("u_*.0001.heap")), 1, "HEAPPROFILE_USE_PID")
+    lib.equal(say(library="libtcmalloc_minimal.so.4", HEAPPROFILE="m").stderr, "", "the minimal library")
+    lib.equal(glob.glob("m*"), [], "its files")
+    err = say(HEAPPROFILE="f", HEAP_PROFILE_DEALLOCATION_INTERVAL="1").stderr
+    has(err, "MB freed cumulatively")
+
+
+def children():
+    say(HEAPPROFILE="c", EXEC="1")
+    lib.equal(os.path.exists("c.0001.heap"), True, "the first process")
+    lib.equal(len(glob.glob("c_*.0001.heap")), 1, "programs it started")
+
+
+def mistakes():
+    rows = [("HEAPPROFILESIGNAL", "99", "Signal number 99 is invalid\n"),
+            ("HEAPPROFILESIGNAL", "9", "Failed to set signal. Perhaps signal number 9 is invalid\n")]
+    for name, value, line in rows:
+        done = lib.run("./asks", status=-6, LD_PRELOAD=os.path.join(lib.LIB, "libtcmalloc.so.4"), HEAPPROFILE="s", **{name: value})
+        has(done.stderr, line)
+    has(say(TCMALLOC_SMAPLE="1").stderr, "vitrine: warning: unknown variable 'TCMALLOC_SMAPLE' in the environment\n")
+    has(say(TCMALLOC_STACKTRACE_METHOD="magic").stderr,
+        "Unknown or unsupported stacktrace method requested: magic. Ignoring it\n")
+    lib.equal(say(TCMALLOC_STACKTRACE_METHOD="libunwind", TCMALLOC_TRANSFER_NUM_OBJ="40").stderr, "", "known ones")
+    has(say(HEAPCHECK="strict").stderr, "vitrine: warning: no leak check 'strict'")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        lib.build("asks.c", "asks")
+        for part in (properties, limits, profiles, children, mistakes):
+            part()
+        os.chdir("/")
+
+
+main()

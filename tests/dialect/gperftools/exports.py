@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""exports.py - the names that gperftools' headers have are in our libraries, wherever they are in theirs."""
+import os
+import re
+import subprocess
+
+import lib
+
+THEIRS = "/usr/lib/x86_64-linux-gnu"
+INTERFACE = re.compile(r"tc_|MallocExtension_|MallocHook_(?!Init)|HeapProfiler|IsHeapProfiler|GetHeapProfile|Profil|nallocx|malloc|"
+                       r"calloc|realloc|free|cfree|memalign|posix_memalign|p?valloc|aligned_alloc|mallopt|mallinfo|__libc_|"
+                       r"__posix_memalign|_Zn[wa]m|_Zd[la]Pv|_ZN15MallocExtension|_ZT[VIS]15MallocExtension|"
+                       r"_ZT[VIS]12SysAllocator|_ZN12SysAllocatorD|_Z\d+GetStack|_ZN10MallocHook1\dUnhooked")
+LIBRARIES = ("tcmalloc", "tcmalloc_minimal", "tcmalloc_and_profiler", "tcmalloc_debug", "tcmalloc_minimal_debug")
+
+
+def names(path):
+    out = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    return {line.split()[2] for line in out.splitlines()}
+
+
+def main():
+    lib.need_original()
+    n = 0
+    for library in LIBRARIES:
+        theirs = {x for x in names(os.path.join(THEIRS, f"lib{library}.so.4")) if INTERFACE.match(x)}
+        missing = theirs - names(os.path.join(lib.LIB, f"lib{library}.so.4"))
+        if missing:
+            lib.fail(f"lib{library}.so.4 has not {sorted(missing)}")
+        n += len(theirs)
+    print(f"{n} names")
+
+
+main()

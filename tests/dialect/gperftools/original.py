@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""original.py - a program compiled against gperftools' own headers, linked with its library, under both: the same shape."""
+import difflib
+import os
+import re
+import tempfile
+
+import lib
+
+
+def shape(text):
+    """Without numbers and the spaces before them; lists whose length is the allocator's business are one line."""
+    lines = [re.sub(r" *-?\d[\d.]*", " N", line) for line in text.splitlines()]
+    lines = [line for i, line in enumerate(lines) if i == 0 or line != lines[i - 1]]
+    return [line for line in lines if not re.match(r" N pages \*|>N? *N? +large", line)]
+
+
+def main():
+    lib.need_original()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for library in ("tcmalloc", "tcmalloc_and_profiler"):
+            lib.build("original.cc", "program", "-l" + library)
+            theirs = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
+            ours = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
+            if shape(theirs) != shape(ours):
+                lib.fail(library + ": theirs and ours differ\n" + "\n".join(difflib.unified_diff(shape(theirs), shape(ours))))
+            for line in theirs.splitlines():
+                if re.match(r"hooks|owned|verify|rate|mine|.* known=|set:|version|idle|allocator", line) and line not in ours:
+                    lib.fail(f"{library}: theirs says {line!r}, ours does not\n{ours}")
+        os.chdir("/")
+
+
+main()

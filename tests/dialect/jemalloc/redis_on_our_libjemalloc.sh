@@ -1,0 +1,34 @@
+#!/bin/bash
+# Debian's redis-server, which is linked with libjemalloc.so.2, on ours: MEMORY STATS, PURGE and MALLOC-STATS, the background
+# thread, and a heap profile at its end.
+. "$(dirname "$0")/lib.sh"
+need redis-server redis-cli
+ldd "$(command -v redis-server)" | grep -q 'libjemalloc\.so\.2' || skip "this redis-server is not linked with libjemalloc.so.2"
+cd "$TMP" || exit 1
+MALLOC_CONF=prof:true,prof_final:true,prof_prefix:redis,lg_prof_sample:14 LD_LIBRARY_PATH=$OURS \
+    redis-server --port 0 --unixsocket "$TMP/socket" --save "" --appendonly no >log 2>&1 &
+server=$!
+own $server
+ask() { timeout -k 5 "$LIMIT" redis-cli -s "$TMP/socket" "$@"; }
+await 20 ask ping || fail "the server does not answer: $(tail -3 log)"
+grep -qF "$(readlink -f "$VT_JE_SO")" "/proc/$server/maps" || fail "our library is not in the server"
+for i in $(seq 1 2000); do printf 'SET key:%d %0200d\r\n' "$i" "$i"; done | ask --pipe >/dev/null || fail "redis-cli --pipe"
+figure() { ask memory stats | awk -v k="$1" '$0 == k { getline; print }'; }
+used() { ask info memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p'; }
+# the server asks the allocator ten times a second
+counts_all() { [ "$(figure allocator.allocated)" -ge $(($(used) / 10 * 9)) ]; }
+await 20 counts_all || fail "allocated $(figure allocator.allocated) is less than redis counts itself: $(used)"
+allocated=$(figure allocator.allocated) active=$(figure allocator.active) resident=$(figure allocator.resident)
+[ "$allocated" -ge 400000 ] && [ "$active" -ge 400000 ] && [ "$resident" -ge 400000 ] ||
+    fail "expected 400000 and more, saw $allocated, $active, $resident"
+ratio=$(figure allocator-fragmentation.ratio)
+case $ratio in 1.* | 2.*) ;; *) fail "expected a fragmentation of 1 to 3, saw $ratio" ;; esac
+[ "$(ask memory purge)" = OK ] || fail "memory purge: $(ask memory purge)"
+ask memory malloc-stats >stats
+grep -qF -- '--- End jemalloc statistics ---' stats || fail "memory malloc-stats: $(tail -1 stats)"
+[ "$(ask config set jemalloc-bg-thread no)" = OK ] && [ "$(ask config set jemalloc-bg-thread yes)" = OK ] || fail "jemalloc-bg-thread"
+ask shutdown nosave >/dev/null 2>&1
+wait $server
+status=$?
+[ $status -eq 0 ] || fail "the server ended with status $status: $(tail -3 log)"
+head -1 redis."$server".0.f.heap | grep -qx heap_v2/16384 || fail "expected a profile at the end, saw $(ls)"

@@ -1,0 +1,109 @@
+/* weak.c - a program that uses jemalloc if it is there:   weak yes|no   expects it, or not.
+ *
+ * As folly does: ten functions that are weak here must all be there, and *thread.allocatedp must change by malloc(1). As RocksDB
+ * does: an arena of its own, hooks that wrap the arena's, a cache for each thread. */
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WEAK __attribute__((weak))
+void *mallocx(size_t, int) WEAK;
+void *rallocx(void *, size_t, int) WEAK;
+size_t xallocx(void *, size_t, size_t, int) WEAK;
+size_t sallocx(const void *, int) WEAK;
+void dallocx(void *, int) WEAK;
+void sdallocx(void *, size_t, int) WEAK;
+size_t nallocx(size_t, int) WEAK;
+int mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
+int mallctlnametomib(const char *, size_t *, size_t *) WEAK;
+int mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t) WEAK;
+
+#define EXPECT(x)                                                                                  \
+    do                                                                                             \
+        if (!(x)) {                                                                                \
+            printf("%s:%d: expected %s\n", __FILE__, __LINE__, #x);                                \
+            exit(1);                                                                               \
+        }                                                                                          \
+    while (0)
+
+static bool uses_jemalloc(void) {
+    if (!mallocx || !rallocx || !xallocx || !sallocx || !dallocx || !sdallocx || !nallocx ||
+        !mallctl || !mallctlnametomib || !mallctlbymib)
+        return false;
+    uint64_t *counter;
+    size_t len = sizeof(counter);
+    if (mallctl("thread.allocatedp", &counter, &len, NULL, 0) != 0 || len != sizeof(counter))
+        return false;
+    uint64_t before = *counter;
+    static void *volatile p;
+    p = malloc(1);
+    bool has_moved = *counter != before;
+    free(p);
+    return has_moved;
+}
+
+struct hooks {
+    void *functions[9];
+};
+
+static void make_an_arena(void) {
+    unsigned arena;
+    size_t len = sizeof(arena);
+    char name[64];
+    struct hooks *hooks, mine;
+    EXPECT(mallctl("arenas.create", &arena, &len, NULL, 0) == 0);
+    snprintf(name, sizeof(name), "arena.%u.extent_hooks", arena);
+    len = sizeof(hooks);
+    EXPECT(mallctl(name, &hooks, &len, NULL, 0) == 0);
+    mine = *hooks;
+    mine.functions[0] = (void *)make_an_arena; /* never called */
+    struct hooks *to = &mine, *now;
+    EXPECT(mallctl(name, NULL, NULL, &to, sizeof(to)) == 0);
+    EXPECT(mallctl(name, &now, &len, NULL, 0) == 0 && now == &mine);
+    unsigned cache;
+    len = sizeof(cache);
+    EXPECT(mallctl("tcache.create", &cache, &len, NULL, 0) == 0);
+    EXPECT(mallctl("tcache.destroy", NULL, NULL, &cache, sizeof(cache)) == 0);
+    EXPECT(mallctl(name, NULL, NULL, &hooks, sizeof(hooks)) == 0);
+    void *p = mallocx(5000, (int)((arena + 1) << 20));
+    EXPECT(p != NULL);
+    memset(p, 1, 5000);
+    dallocx(p, 0x100);
+    snprintf(name, sizeof(name), "arena.%u.destroy", arena);
+    EXPECT(mallctl(name, NULL, NULL, NULL, 0) == 0);
+}
+
+/* What a thread allocated and freed, when it asks. */
+static void *count(void *unused) {
+    uint64_t a0, a1, d0, d1;
+    size_t len = 8;
+    static void *blocks[2000];
+    EXPECT(mallctl("thread.allocated", &a0, &len, NULL, 0) == 0);
+    EXPECT(mallctl("thread.deallocated", &d0, &len, NULL, 0) == 0);
+    for (int i = 0; i < 2000; i++) blocks[i] = malloc(100);
+    EXPECT(mallctl("thread.allocated", &a1, &len, NULL, 0) == 0);
+    EXPECT(a1 - a0 >= 200000 && a1 - a0 < 240000);
+    for (int i = 0; i < 2000; i++) free(blocks[i]);
+    EXPECT(mallctl("thread.deallocated", &d1, &len, NULL, 0) == 0);
+    EXPECT(d1 - d0 >= 200000 && d1 - d0 < 240000);
+    a0 = a1;
+    free(malloc(1000000));
+    EXPECT(mallctl("thread.allocated", &a1, &len, NULL, 0) == 0);
+    EXPECT(a1 - a0 >= 1000000 && a1 - a0 < 1200000);
+    return unused;
+}
+
+int main(int argc, char **argv) {
+    bool is_wanted = argc > 1 && strcmp(argv[1], "yes") == 0;
+    EXPECT(uses_jemalloc() == is_wanted);
+    if (!is_wanted) return 0;
+    make_an_arena();
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, count, NULL) == 0);
+    pthread_join(thread, NULL);
+    count(NULL);
+    return 0;
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Seed 002, jemalloc, section 2.1: its MALLOC_CONF lines, each with the files it makes.
+. "$(dirname "$0")/jemalloc_lib.sh"
+run() { rm -rf jeprof* out; mkdir out; MALLOC_CONF=$1 LD_PRELOAD=$LIB/libjemalloc.so ./a.out 2>err || fail "$1: status $?"; }
+run prof_leak:true,lg_prof_sample:0,prof_final:true; ls jeprof.*.0.f.heap >/dev/null || fail "prof_leak: $(ls)"
+run prof:true,lg_prof_interval:20; ls jeprof.*.0.i0.heap >/dev/null || fail "lg_prof_interval: $(ls)"
+run prof:true,lg_prof_interval:20,prof_prefix:./out/jeprof.out; ls out/jeprof.out.*.0.i0.heap >/dev/null || fail "prof_prefix: $(ls out)"
+run prof:true,prof_gdump:true; ls jeprof.*.0.u0.heap >/dev/null || fail "prof_gdump: $(ls)"
+run prof:true,prof_active:false; [ -z "$(ls ./*.heap 2>/dev/null)" ] || fail "prof_active: $(ls)"
+run lg_prof_interval:20; [ -z "$(ls ./*.heap 2>/dev/null)" ] || fail "an interval without prof: $(ls)"
+run prof:true,g_prof_interval:32                                   # as the notes have it, without its first letter
+grep -qxF '<jemalloc>: Invalid conf pair: g_prof_interval:32' err || fail "g_prof_interval: $(cat err)"
+[ "$("$TMP/usr/bin/jemalloc-config" --libdir)/libjemalloc.so.$("$TMP/usr/bin/jemalloc-config" --revision)" = "$LIB/libjemalloc.so.2" ] || fail "jemalloc-config"
+flags=$(PKG_CONFIG_PATH=$LIB/pkgconfig pkg-config --cflags --libs jemalloc) || fail "pkg-config does not know jemalloc"
+# shellcheck disable=SC2086
+gcc -w -DWITH_JEMALLOC test.c $flags -o linked || fail "gcc with $flags"
+LD_LIBRARY_PATH=$LIB ldd ./linked | grep -qF "$LIB/libjemalloc.so.2" || fail "linked with another: $(ldd ./linked)"
