@@ -137,7 +137,9 @@ struct vt_mi_process {
     size_t elapsed_ms, user_ms, system_ms, rss, peak_rss, commit, peak_commit, faults;
 };
 void vt__mi_process(struct vt_mi_process *out);
-void vt__mi_put_ms(struct vt_text *t, size_t ms); /* 1.234 */
+void vt__mi_put_ms(struct vt_text *t, size_t ms);                          /* 1.234 */
+void vt__mi_put_process(struct vt_text *t, const struct vt_mi_process *p); /* times and faults */
+void vt__mi_put_peaks(struct vt_text *t, const struct vt_mi_process *p); /* and peaks: v3's line */
 
 /* One field of mi_stats_t, for the structure and for JSON. */
 struct vt_mi_field {

@@ -181,26 +181,31 @@ VT_EXPORT void mi_heap_stats_print_out(mi_heap_t *heap, mi_output_fun *out, void
     vt__text_flush(t);
 }
 
-static void put_process(struct vt_text *t) {
-    struct vt_mi_process p;
-    vt__mi_process(&p);
-    vt__text_put(t, "  process: user: ");
-    vt__mi_put_ms(t, p.user_ms);
+void vt__mi_put_process(struct vt_text *t, const struct vt_mi_process *p) {
+    vt__text_put(t, "process: user: ");
+    vt__mi_put_ms(t, p->user_ms);
     vt__text_put(t, " s, system: ");
-    vt__mi_put_ms(t, p.system_ms);
+    vt__mi_put_ms(t, p->system_ms);
     vt__text_put(t, " s, faults: ");
-    vt__text_uint(t, p.faults);
+    vt__text_uint(t, p->faults);
+}
+
+void vt__mi_put_peaks(struct vt_text *t, const struct vt_mi_process *p) {
+    vt__text_put(t, "  ");
+    vt__mi_put_process(t, p);
     vt__text_put(t, ", peak rss: ");
-    vt__text_bytes(t, p.peak_rss, 0);
+    vt__text_bytes(t, p->peak_rss, 0);
     vt__text_put(t, ", peak commit: ");
-    vt__text_bytes(t, p.peak_commit, 0);
+    vt__text_bytes(t, p->peak_commit, 0);
     vt__text_put(t, "\n");
 }
 
 VT_EXPORT void mi_process_info_print_out(mi_output_fun *out, void *arg) {
     struct vt_mi_printer p;
+    struct vt_mi_process now;
     struct vt_text *t = vt__mi_print_begin(&p, out, arg);
-    put_process(t);
+    vt__mi_process(&now);
+    vt__mi_put_peaks(t, &now);
     vt__text_flush(t);
 }
 

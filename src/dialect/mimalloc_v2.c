@@ -83,12 +83,8 @@ static void print_stats(struct vt_text *t) {
     vt__text_uint_wide(t, vt__os_n_nodes(), 8);
     vt__text_put(t, "\n   elapsed:       ");
     vt__mi_put_ms(t, p.elapsed_ms);
-    vt__text_put(t, " s\n   process: user: ");
-    vt__mi_put_ms(t, p.user_ms);
-    vt__text_put(t, " s, system: ");
-    vt__mi_put_ms(t, p.system_ms);
-    vt__text_put(t, " s, faults: ");
-    vt__text_uint(t, p.faults);
+    vt__text_put(t, " s\n   ");
+    vt__mi_put_process(t, &p);
     vt__text_put(t, ", rss: ");
     vt__text_bytes(t, p.peak_rss, 0);
     vt__text_put(t, ", commit: ");

@@ -159,17 +159,8 @@ static void print_stats(struct vt_text *t) {
     put_label(t, "elapsed");
     vt__text_put(t, "   ");
     vt__mi_put_ms(t, p.elapsed_ms);
-    vt__text_put(t, " s\n  process: user: ");
-    vt__mi_put_ms(t, p.user_ms);
-    vt__text_put(t, " s, system: ");
-    vt__mi_put_ms(t, p.system_ms);
-    vt__text_put(t, " s, faults: ");
-    vt__text_uint(t, p.faults);
-    vt__text_put(t, ", peak rss: ");
-    vt__text_bytes(t, p.peak_rss, 0);
-    vt__text_put(t, ", peak commit: ");
-    vt__text_bytes(t, p.peak_commit, 0);
-    vt__text_char(t, '\n');
+    vt__text_put(t, " s\n");
+    vt__mi_put_peaks(t, &p);
 }
 
 const struct vt_mi_line vt__mi_line = {.line = VT_MI_V3,

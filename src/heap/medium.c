@@ -10,15 +10,12 @@
  */
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/queue.h"
 #include "heap/shelf.h"
 
 #define N_MEDIUM (VT_N_CLASSES - VT_N_SMALL)
 
-/* Slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
-struct queue {
-    slab_id first, last;
-};
-
+/* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
     struct vt_lock lock;
     struct queue queue;
@@ -50,33 +47,6 @@ void vt__medium_fork_done(bool is_child) {
     for (unsigned i = N_MEDIUM; i-- > 0;) vt_unlock(&medium[i].lock);
 }
 
-/* ---- the queue of a class ---- */
-
-static bool is_used_up(const struct slab *s) {
-    return s->free == NULL && s->carved == vt__classes[s->cls].capacity;
-}
-
-static void append(struct queue *q, struct slab *s) {
-    s->next = 0;
-    s->prev = q->last;
-    if (q->last != 0)
-        vt__slab(q->last)->next = vt__slab_id(s);
-    else
-        q->first = vt__slab_id(s);
-    q->last = vt__slab_id(s);
-}
-
-static void unlink_slab(struct queue *q, struct slab *s) {
-    if (s->prev != 0)
-        vt__slab(s->prev)->next = s->next;
-    else
-        q->first = s->next;
-    if (s->next != 0)
-        vt__slab(s->next)->prev = s->prev;
-    else
-        q->last = s->prev;
-}
-
 /* ---- taking ---- */
 
 /* Freed blocks of s that the next mallocs will want: they are resident anyway. */
@@ -95,7 +65,7 @@ static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned
     struct slab *s = vt__slab_new(owner, cls);
     if (s == NULL) return NULL;
     s->state = SLAB_SHARED;
-    append(q, s);
+    queue_append(q, s);
     return s;
 }
 
@@ -103,7 +73,7 @@ static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
     VT_AUDIT(vt__slab_is_valid(s));
     struct block *b = vt__slab_take(s, is_zero);
     b->mark = 0;
-    if (is_used_up(s)) unlink_slab(q, s);
+    if (is_used_up(s)) queue_unlink(q, s);
     return b;
 }
 
@@ -137,7 +107,7 @@ void vt__medium_join(struct slab *s) {
     struct medium *m = medium_of(s->cls);
     vt_lock(&m->lock);
     vt__slab_change_owner(s, VT_OWNER_MEDIUM);
-    if (!is_used_up(s)) append(&m->queue, s);
+    if (!is_used_up(s)) queue_append(&m->queue, s);
     vt_unlock(&m->lock);
 }
 
@@ -150,7 +120,7 @@ static bool is_medium(const struct slab *s) {
 /* One block, under the lock. True when its slab is empty now, and out of the queue: the caller releases it. */
 static bool give(struct queue *q, struct slab *s, struct block *b) {
     VT_AUDIT(vt__slab_is_valid(s));
-    if (is_used_up(s)) append(q, s);
+    if (is_used_up(s)) queue_append(q, s);
     /* the secure build has marked a medium block already */
     bool is_marked = VT_HARDEN == 0 || (VT_HARDEN > 1 && is_medium(s));
     if (!is_marked && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
@@ -158,7 +128,7 @@ static bool give(struct queue *q, struct slab *s, struct block *b) {
     s->free = b;
     s->room--;
     if (s->room > 0) return false;
-    unlink_slab(q, s);
+    queue_unlink(q, s);
     return true;
 }
 

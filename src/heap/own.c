@@ -17,12 +17,9 @@
 
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/queue.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
-
-struct queue {
-    slab_id first, last;
-};
 
 struct vt_own {
     struct vt_lock *lock;
@@ -84,21 +81,6 @@ static void set_run_own(struct slab *s, struct vt_own *o) { /* under the lock */
 
 /* ---- queues ---- */
 
-static bool is_used_up(const struct slab *s) {
-    return s->free == NULL && s->carved == vt__classes[s->cls].capacity;
-}
-
-static void unlink_slab(struct queue *q, struct slab *s) {
-    if (s->prev != 0)
-        vt__slab(s->prev)->next = s->next;
-    else
-        q->first = s->next;
-    if (s->next != 0)
-        vt__slab(s->next)->prev = s->prev;
-    else
-        q->last = s->prev;
-}
-
 static void put_first(struct queue *q, struct slab *s) {
     s->prev = 0;
     s->next = q->first;
@@ -107,16 +89,6 @@ static void put_first(struct queue *q, struct slab *s) {
     else
         q->last = vt__slab_id(s);
     q->first = vt__slab_id(s);
-}
-
-static void put_last(struct queue *q, struct slab *s) {
-    s->next = 0;
-    s->prev = q->last;
-    if (q->last != 0)
-        vt__slab(q->last)->next = vt__slab_id(s);
-    else
-        q->first = vt__slab_id(s);
-    q->last = vt__slab_id(s);
 }
 
 static bool is_only_one(const struct queue *q) { return q->first == q->last; }
@@ -215,8 +187,8 @@ static struct block *take(struct vt_own *o, unsigned cls, bool is_sampled, bool 
         b = vt__slab_take(s, is_zero);
         if (is_sampled) count_sampled(s, 1);
         if (is_used_up(s)) {
-            unlink_slab(&o->slabs[cls], s);
-            put_last(&o->slabs[cls], s);
+            queue_unlink(&o->slabs[cls], s);
+            queue_append(&o->slabs[cls], s);
         }
     }
     vt_unlock(o->lock);
@@ -287,7 +259,7 @@ bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
     if (mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
     struct queue *q = &o->slabs[s->cls];
     if (is_used_up(s)) {
-        unlink_slab(q, s);
+        queue_unlink(q, s);
         put_first(q, s);
     }
     b->link = link_encode(s->free, b);
@@ -296,7 +268,7 @@ bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
     if (was_sampled) count_sampled(s, UINT32_MAX);
     /* the last one of a class stays: a loop that takes and gives one block would else come for slices each time */
     bool is_done = s->room == 0 && !(o->is_live && is_only_one(q));
-    if (is_done) unlink_slab(q, s);
+    if (is_done) queue_unlink(q, s);
     bool is_gone = is_done && !o->is_live && is_empty(o);
     vt_unlock(o->lock);
     if (is_done) vt__slab_release(s);
@@ -389,7 +361,7 @@ void vt__own_destroy(struct vt_own *o) {
 /* A slab with a sampled block stays: free must meet that on its slow path for as long as it lives. */
 static void hand_over(struct queue *q, struct slab *s, struct heap *h) {
     if (n_sampled(s) > 0) return;
-    unlink_slab(q, s);
+    queue_unlink(q, s);
     if (s->room == 0)
         vt__slab_release(s);
     else if (s->cls < VT_N_SMALL)
@@ -427,7 +399,7 @@ void vt__own_collect(struct vt_own *o) {
         struct queue *q = &o->slabs[c];
         if (q->first == 0 || vt__slab(q->first)->room != 0) continue;
         struct slab *s = vt__slab(q->first);
-        unlink_slab(q, s);
+        queue_unlink(q, s);
         s->next = empty;
         empty = vt__slab_id(s);
     }
