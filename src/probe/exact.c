@@ -211,7 +211,7 @@ static struct note *known_note(const void *p, struct vt_heap_block *b) {
     return note;
 }
 
-void vt__exact_requested(const void *p, size_t n_bytes) {
+void vt__probe_exact_requested(const void *p, size_t n_bytes) {
     struct vt_heap_block b;
     struct note *note = known_note(p, &b);
     if (note == NULL) return;

@@ -118,7 +118,7 @@ static bool make_in_heap(struct record *r, size_t align, size_t n_bytes) {
     r->base = vt__aligned_alloc(vt_max(align, 16), r->block_bytes);
     r->p = (uintptr_t)r->base + n_before;
     if (r->base != NULL && vt__exact_is_set() && vt__enter()) {
-        vt__exact_requested(r->base, n_bytes);
+        vt__probe_exact_requested(r->base, n_bytes);
         vt__leave();
     }
     return r->base != NULL;

@@ -25,8 +25,6 @@ void vt__sample_pull_triggers(double alloc_bytes, double live_bytes); /* a dump,
 /* exact.c: what it has told the triggers so far, of which it tells again after so many bytes more at most. */
 void vt__exact_told(double *alloc_bytes, double *live_bytes);
 void vt__exact_tell_after(uint64_t n_bytes);
-/* Inside a slow path: of the block p only so much was asked for. */
-void vt__exact_requested(const void *p, size_t n_bytes);
 
 /* labels.c */
 uint32_t vt__label_of_thread(void);
