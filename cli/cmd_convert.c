@@ -101,37 +101,27 @@ static const struct kind *kind_of(const struct settings *s) {
 
 /* ---- converting */
 
-static int write_as(struct settings *s, const struct kind *kind, FILE *out) {
-    struct profile *p;
-    int status;
-    if (kind->write == NULL) {
-        p = load_profiles(s);
-        if (p == NULL) return EXIT_COULD_NOT;
-        (void)profile_write_proto(p, out); /* the caller looks at ferror() */
-        profile_free(p);
-        return EXIT_FINE;
-    }
-    s->full_names = true;
-    s->by = kind->by;
-    struct view *v = load_view(s, &p, &status);
-    if (v == NULL) return status;
+static int write_pprof(const struct settings *s, struct profile *p, FILE *out) {
+    (void)s;
+    (void)profile_write_proto(p, out); /* who closes it looks at ferror() */
+    return EXIT_FINE;
+}
+
+/* context: the kind */
+static int write_kind(const struct settings *s, struct view *v, FILE *out, const void *context) {
+    const struct kind *kind = context;
     const char *slash = strrchr(s->files[0], '/');
-    status = kind->write(v, s, slash ? slash + 1 : s->files[0], out);
-    view_free(v);
-    profile_free(p);
-    return status;
+    return kind->write(v, s, slash ? slash + 1 : s->files[0], out);
 }
 
 static int run(struct settings *s) {
     s->output = s->files[--s->n_files];
     const struct kind *kind = kind_of(s);
     if (kind == NULL) return EXIT_USAGE;
-    FILE *out = output_open(s);
-    if (out == NULL) return EXIT_COULD_NOT;
-    int status = write_as(s, kind, out);
-    int closed = output_close(s, out);
-    if (status != EXIT_FINE && out != stdout) (void)remove(s->output); /* it holds nothing */
-    return status != EXIT_FINE ? status : closed;
+    if (kind->write == NULL) return write_of_profile(s, write_pprof);
+    s->full_names = true;
+    s->by = kind->by;
+    return write_of_view(s, write_kind, kind);
 }
 
 const struct command cmd_convert = {

@@ -30,9 +30,18 @@ static const struct row {
 
 /* ---- arguments */
 
+/* Names are C's; people write cpu-start. */
+static char written(char c) { return c == '_' ? '-' : c; }
+
+static bool is_named(const struct row *row, const char *name) {
+    const char *own = row->name;
+    while (*own && written(*own) == written(*name)) own++, name++;
+    return *own == '\0' && *name == '\0';
+}
+
 static const struct row *find_row(const char *name) {
     for (unsigned i = 0; i < N_ROWS; i++)
-        if (strcmp(rows[i].name, name) == 0) return &rows[i];
+        if (is_named(&rows[i], name)) return &rows[i];
     return NULL;
 }
 
@@ -161,6 +170,7 @@ static void ctl_more_help(FILE *out) {
     for (unsigned i = 0; i < N_ROWS; i++) {
         char left[64];
         (void)snprintf(left, sizeof left, "%s %s", rows[i].name, rows[i].word);
+        for (char *c = left; *c; c++) *c = written(*c);
         (void)fprintf(out, "  %-16s %s\n", left, rows[i].help);
     }
 }
@@ -168,7 +178,7 @@ static void ctl_more_help(FILE *out) {
 const struct command cmd_ctl = {
     .name = "ctl",
     .usage = "ctl [OPTION...] PID COMMAND [ARGUMENT]",
-    .summary = "ask a running program for a heap profile, statistics and more",
+    .summary = "ask a running program for heap and CPU profiles, statistics and more",
     .example = "vitrine ctl 1234 dump /tmp/now.heap",
     .groups = {options_control},
     .min_files = 2,

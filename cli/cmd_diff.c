@@ -49,7 +49,8 @@ static int run(struct settings *s) {
                   n_words ? " behind the regexp" : "", cmd_diff.usage);
         return EXIT_USAGE;
     }
-    s->base = s->files[before];
+    s->bases[0] = s->files[before];
+    s->bases[1] = NULL;
     memmove(s->files + before, s->files + before + 1, (s->n_files - before - 1) * sizeof *s->files);
     s->n_files--;
     return view->run(s);

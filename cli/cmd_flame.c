@@ -8,8 +8,9 @@ static const char *title_of(const struct settings *s, char *out, size_t n_bytes)
     const char *slash = strrchr(s->files[0], '/');
     const char *name = slash ? slash + 1 : s->files[0];
     if (s->title) return s->title;
-    if (s->base)
-        (void)snprintf(out, n_bytes, "%s less %s", name, s->base);
+    if (s->bases[0])
+        (void)snprintf(out, n_bytes, "%s less %s%s", name, s->bases[0],
+                       s->bases[1] ? " and more" : "");
     else if (s->n_files > 1)
         (void)snprintf(out, n_bytes, "%s and %u more", name, s->n_files - 1);
     else
@@ -22,28 +23,20 @@ static bool wants_page(const struct settings *s) {
     return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
 }
 
-static int run(struct settings *s) {
-    struct profile *p;
+static int write_flame(const struct settings *s, struct view *v, FILE *out, const void *context) {
     char title[300];
-    int status;
-    if (s->output == NULL && isatty(1)) {
-        say_error("a picture on a terminal: redirect it, or say -o FILE.svg or FILE.html");
-        return EXIT_USAGE;
-    }
-    struct view *v = load_view(s, &p, &status);
-    if (v == NULL) return status;
-    FILE *out = output_open(s);
-    status = EXIT_COULD_NOT;
-    if (out) {
-        if (wants_page(s))
-            view_flame_page(v, out, title_of(s, title, sizeof title));
-        else
-            view_flame(v, out, title_of(s, title, sizeof title));
-        status = output_close(s, out);
-    }
-    view_free(v);
-    profile_free(p);
-    return status;
+    (void)context;
+    if (wants_page(s))
+        view_flame_page(v, out, title_of(s, title, sizeof title));
+    else
+        view_flame(v, out, title_of(s, title, sizeof title));
+    return EXIT_FINE;
+}
+
+static int run(struct settings *s) {
+    if (s->output || !isatty(1)) return write_of_view(s, write_flame, NULL);
+    say_error("a picture on a terminal: redirect it, or say -o FILE.svg or FILE.html");
+    return EXIT_USAGE;
 }
 
 const struct command cmd_flame = {

@@ -17,13 +17,8 @@ static const char *format_of(const struct settings *s) {
     return NULL;
 }
 
-static int run(struct settings *s) {
-    struct profile *p;
-    int status;
-    const char *format = format_of(s);
-    if (format == NULL) return EXIT_USAGE;
-    struct view *v = load_view(s, &p, &status);
-    if (v == NULL) return status;
+/* context: the format */
+static int write_graph(const struct settings *s, struct view *v, FILE *out, const void *context) {
     const char *slash = strrchr(s->files[0], '/');
     struct view_dot_options o = {.title = s->title ? s->title
                                           : slash  ? slash + 1
@@ -33,20 +28,15 @@ static int run(struct settings *s) {
                                  .max_degree = 8,
                                  .node_fraction = 0.005,
                                  .edge_fraction = 0.001,
-                                 .whole = p->is_difference ? v->weight : 0,
+                                 .whole = v->p->is_difference ? v->weight : 0,
                                  .for_screen = true};
     if (o.unit.suffix[0] == '\0') o.unit.suffix = view_type(v); /* "Total samples: 43" */
-    FILE *out = output_open(s);
-    status = EXIT_COULD_NOT;
-    if (out) {
-        status = graph_draw(v, &o, format, out);
-        int closed = output_close(s, out);
-        if (closed != EXIT_FINE) status = closed;
-        if (status != EXIT_FINE && out != stdout) (void)remove(s->output); /* it holds nothing */
-    }
-    view_free(v);
-    profile_free(p);
-    return status;
+    return graph_draw(v, &o, context, out);
+}
+
+static int run(struct settings *s) {
+    const char *format = format_of(s);
+    return format ? write_of_view(s, write_graph, format) : EXIT_USAGE;
 }
 
 const struct command cmd_graph = {

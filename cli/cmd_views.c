@@ -19,27 +19,26 @@ static void put_summary(const struct view *v, const struct settings *s, FILE *ou
 typedef int print_view(const struct settings *s, const struct view *v, const struct view_print *how,
                        struct report_error *e);
 
-static int show(struct settings *s, print_view *print, const char *pattern, bool has_summary) {
-    struct profile *p;
+struct showing {
+    print_view *print;
+    const char *pattern; /* or NULL */
+    bool has_summary;
+};
+
+static int write_shown(const struct settings *s, struct view *v, FILE *out, const void *context) {
+    const struct showing *showing = context;
     struct report_error e = {""};
-    int status;
-    struct view *v = load_view(s, &p, &status);
-    if (v == NULL) return status;
-    FILE *out = output_open(s);
-    if (out == NULL) {
-        status = EXIT_COULD_NOT;
-    } else {
-        struct view_print how = print_from(s, out);
-        how.pattern = pattern;
-        if (has_summary) put_summary(v, s, out);
-        int error = print(s, v, &how, &e);
-        if (error != 0) say_error("%s", e.line);
-        status = output_close(s, out);
-        if (error != 0) status = error == -ENOENT ? EXIT_COULD_NOT : EXIT_USAGE;
-    }
-    view_free(v);
-    profile_free(p);
-    return status;
+    struct view_print how = print_from(s, out);
+    how.pattern = showing->pattern;
+    if (showing->has_summary) put_summary(v, s, out);
+    int error = showing->print(s, v, &how, &e);
+    if (error == 0) return EXIT_FINE;
+    say_error("%s", e.line);
+    return error == -ENOENT ? EXIT_COULD_NOT : EXIT_USAGE;
+}
+
+static int show(struct settings *s, print_view *print, const char *pattern, bool has_summary) {
+    return write_of_view(s, write_shown, &(struct showing){print, pattern, has_summary});
 }
 
 static int print_top(const struct settings *s, const struct view *v, const struct view_print *how,
@@ -61,9 +60,8 @@ static int print_traces(const struct settings *s, const struct view *v,
 }
 static int print_tags(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
-    (void)s, (void)e;
-    view_tags(v, how);
-    return 0;
+    (void)s;
+    return view_tags(v, how, e);
 }
 static int print_collapsed(const struct settings *s, const struct view *v,
                            const struct view_print *how, struct report_error *e) {
@@ -83,7 +81,8 @@ static struct view_list_options list_options(const struct view *v, const struct 
 static int print_list(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
     struct view_list_options o = list_options(v, how);
-    (void)s;
+    struct symbols_options symbols = symbols_from(s);
+    o.symbols = &symbols;
     return view_list((struct view *)v, &o, e);
 }
 static int print_disasm(const struct settings *s, const struct view *v,
@@ -122,23 +121,17 @@ static int run_disasm(struct settings *s) {
     return show_matching(s, print_disasm);
 }
 
-static int run_raw(struct settings *s) {
-    struct profile *p = load_profiles(s);
-    if (p == NULL) return EXIT_COULD_NOT;
-    FILE *out = output_open(s);
-    int status = EXIT_COULD_NOT;
-    if (out) {
-        if (s->json)
-            profile_write_json(p, out);
-        else if (s->csv)
-            profile_write_csv(p, out);
-        else
-            profile_print_raw(p, out);
-        status = output_close(s, out);
-    }
-    profile_free(p);
-    return status;
+static int write_raw(const struct settings *s, struct profile *p, FILE *out) {
+    if (s->json)
+        profile_write_json(p, out);
+    else if (s->csv)
+        profile_write_csv(p, out);
+    else
+        profile_print_raw(p, out);
+    return EXIT_FINE;
 }
+
+static int run_raw(struct settings *s) { return write_of_profile(s, write_raw); }
 
 #define NO_PROFILE "no profile is given"
 

@@ -10,30 +10,35 @@
 
 #include <stddef.h>
 
+#include "report/fetch.h"
 #include "report/views.h"
 
 enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 
-#define MAX_MOVES 16
+#define MAX_LIST 16 /* of an option that may be repeated */
 
 /* Everything the options can say; a command has those of the groups in its row. */
 struct settings {
     /* which data */
-    const char *program, *base, *type, *thread;
-    const char *moves[MAX_MOVES + 1];
+    const char *program, *type, *thread;
+    const char *bases[MAX_LIST + 1], *moves[MAX_LIST + 1]; /* ended by NULL */
     bool no_symbols;
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
+    /* of the old names, which have them from Go's pprof: view.h, label_frames.h, source.h */
+    const char *prune_from, *tag_show, *tag_hide, *tag_root, *tag_leaf;
+    bool shows_address, shows_columns, mangled_names, by_path, is_intel;
+    struct source_search search;
     /* how it is shown */
     const char *by;
     bool full_names, no_inlines, cum, json, csv;
     uint32_t n_max;
     /* where it goes */
     const char *output, *to, *title, *view;
-    /* of a running program */
+    /* of a running program or a server */
     const char *format;
-    uint32_t timeout_s;
+    uint32_t timeout_s; /* 0: the command's own */
     /* what `run` records */
     bool heap, cpu, exact;
     const char *rate, *every;
@@ -42,14 +47,16 @@ struct settings {
     uint32_t n_files;
     bool help; /* is all that is wanted */
     /* of profiles that a server sends */
-    uint32_t n_seconds;               /* how long a CPU profile takes; 0: 30 */
+    uint32_t n_seconds; /* how long a CPU profile takes; 0: 30 */
+    struct fetch_tls tls;
     const char *save_folder;          /* the old names keep what they fetched; NULL: not kept */
     const char *symbol_query;         /* jeprof's ?retain=...; or NULL */
     const char *lib_prefix, *add_lib; /* of the old names: where libraries are, and one more */
-    bool normalizes;                  /* the profile is scaled to the base's total first */
-    bool keeps_handler;               /* the signal handler's frames in CPU profiles stay */
-    char *saved;                      /* the last one kept, malloc'ed */
-    char *remote_program;             /* what the server runs, malloc'ed */
+    const char *build_id; /* of the program, where the profile does not have it; or NULL */
+    bool normalizes;      /* the profile is scaled to the base's total first */
+    bool keeps_handler;   /* the signal handler's frames in CPU profiles stay */
+    char *saved;          /* the last one kept, malloc'ed */
+    char *remote_program; /* what the server runs, malloc'ed */
 };
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
@@ -101,7 +108,7 @@ __attribute__((format(printf, 1, 2))) void say_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void say_warning(const char *format, ...);
 extern const char *said_by; /* "vitrine", or the old name we were called by */
 
-/* Reads, merges and symbolizes what s->files names, less s->base; programs among the files are taken
+/* Reads, merges and symbolizes what s->files names, less s->bases; programs among the files are taken
  * out. NULL after a message: the caller gives EXIT_COULD_NOT. */
 struct profile *load_profiles(struct settings *s);
 bool load_is_remote(const char *name); /* a URL, and no file of that name */
@@ -119,6 +126,16 @@ struct view_print print_from(const struct settings *s, FILE *out);
 FILE *output_open(const struct settings *s);
 /* Flushes; EXIT_COULD_NOT after a message when something could not be written. */
 int output_close(const struct settings *s, FILE *out);
+/* The same for a command whose exit status is so far `status`; gives the new one. A file that does not hold all is
+ * removed. */
+int output_finish(const struct settings *s, FILE *out, int status);
+
+/* From files to a file: reads, makes the view, opens the output only then, has it written, closes it. A writer gives an
+ * exit status, after a message when it is not EXIT_FINE; so do these. */
+typedef int view_writer(const struct settings *s, struct view *v, FILE *out, const void *context);
+typedef int profile_writer(const struct settings *s, struct profile *p, FILE *out);
+int write_of_view(struct settings *s, view_writer *write, const void *context);
+int write_of_profile(struct settings *s, profile_writer *write);
 
 /* The call graph as "dot", or as what `dot -T` calls svg, pdf, ps, ps2, png, gif. Gives an exit status,
  * after a message when it is not EXIT_FINE. */

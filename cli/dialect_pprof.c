@@ -40,6 +40,7 @@ static bool choose_output(struct asked *a, int *status) {
         {a->tags, OUT_TAGS, NULL, VIEWER_NONE},
         {a->comments, OUT_COMMENTS, NULL, VIEWER_NONE},
         {a->proto, OUT_PROTO, NULL, VIEWER_NONE},
+        {a->topproto, OUT_TOPPROTO, NULL, VIEWER_NONE},
         {a->symbols, OUT_SYMBOLS, NULL, VIEWER_NONE},
         {a->list, OUT_LIST, NULL, VIEWER_NONE},
         {a->weblist, OUT_LIST, NULL, VIEWER_WEB},
@@ -74,7 +75,7 @@ static bool choose_output(struct asked *a, int *status) {
 }
 
 static bool check_conflicts(const struct asked *a, int *status) {
-    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions > 1)
+    if (!!a->lines + !!a->addresses + !!a->files + !!a->functions + !!a->filefunctions > 1)
         *status = pprof_usage_error(a, "Only specify one output granularity option");
     else if (!!a->inuse_space + !!a->inuse_objects + !!a->alloc_space + !!a->alloc_objects > 1)
         *status = pprof_usage_error(a, "Only specify one of --inuse_space, --inuse_objects, "
@@ -91,7 +92,12 @@ static bool check_conflicts(const struct asked *a, int *status) {
 
 /* The type whose values the old tool would show, once the profile's kind is known. */
 static const char *type_for(const struct asked *a, const struct profile *p) {
-    if (a->sample_index) return a->sample_index;
+    if (a->sample_index) {
+        char *end;
+        unsigned long i = strtoul(a->sample_index, &end, 10);
+        bool is_number = end != a->sample_index && *end == '\0' && i < p->n_types;
+        return is_number ? profile_text(p, p->types[i].name) : a->sample_index;
+    }
     switch (p->kind) {
     case PROFILE_HEAP:
     case PROFILE_GROWTH:
@@ -124,13 +130,14 @@ static int put_graph(const struct asked *a, const struct settings *s, const stru
     const char *program = s->program                                ? s->program
                           : s->remote_program && *s->remote_program ? s->remote_program
                                                                     : s->files[0];
-    bool is_all = a->trim && strcmp(a->trim, "false") == 0;
     struct view_dot_options o = {.title = program,
                                  .unit = {u.divisor, u.decimals, u.name},
-                                 .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount : 80,
+                                 .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount
+                                              : a->trim        ? 80
+                                                               : UINT32_MAX,
                                  .max_degree = a->maxdegree > 0 ? (uint32_t)a->maxdegree : 8,
-                                 .node_fraction = is_all ? 0 : a->nodefraction,
-                                 .edge_fraction = is_all ? 0 : a->edgefraction,
+                                 .node_fraction = a->trim ? a->nodefraction : 0,
+                                 .edge_fraction = a->trim ? a->edgefraction : 0,
                                  .for_paper = strcmp(a->picture, "pdf") == 0,
                                  .for_screen = strcmp(a->picture, "svg") == 0,
                                  .marks_leaks = a->heapcheck};
@@ -167,12 +174,16 @@ static int put_source(const struct asked *a, const struct settings *s, struct vi
                       struct report_error *e) {
     struct old_unit u = pprof_unit(a, v);
     bool is_disasm = a->mode == OUT_DISASM;
+    struct symbols_options symbols = symbols_from(s);
     struct view_list_options list = {.out = out,
                                      .pattern = is_disasm ? a->disasm : a->list,
                                      .unit = {u.divisor, u.decimals, ""},
                                      .unit_name = u.name,
-                                     .width = 6};
-    struct symbols_options symbols = symbols_from(s);
+                                     .width = 6,
+                                     .search = s->search,
+                                     .is_intel = s->is_intel,
+                                     .is_old = true,
+                                     .symbols = &symbols};
     if (is_disasm) return view_disasm(v, &list, &symbols, e);
     return view_list(v, &list, e);
 }
@@ -219,13 +230,33 @@ static int put_view(const struct asked *a, const struct settings *s, struct view
     case OUT_CALLGRIND: view_callgrind(v, out); break;
     case OUT_GRAPH: status = put_graph(a, s, v, out); break;
     case OUT_TRACES: view_traces(v, &how); break;
-    case OUT_TAGS: view_tags(v, &how); break;
+    case OUT_TAGS: error = view_tags(v, &how, &e); break;
+    case OUT_TOPPROTO: status = profile_write_top(v, out) == 0 ? 0 : 1; break;
     case OUT_TREE:
     case OUT_PEEK: error = view_tree(v, &how, &e); break;
     default: error = put_table(a, v, out, &e); break;
     }
     if (error != 0) say_error("%s", e.line);
     return error != 0 ? 1 : status;
+}
+
+/* The filters that choose samples do so in a profile that is written, too. */
+static bool keep_wanted(const struct settings *s, struct profile *p) {
+    struct view_options o;
+    struct report_error e = {""};
+    int status;
+    if (s->show || s->hide || s->show_from || s->prune_from)
+        say_warning("-proto has whole stacks: the filters of frames change nothing there");
+    if (!s->focus && !s->ignore && !s->tag_focus && !s->tag_ignore) return true;
+    if (!view_options_from(s, p, &o, &status)) return false;
+    struct view *v = view_new(p, &o, &e);
+    if (v == NULL) {
+        say_error("%s", e.line);
+        return false;
+    }
+    profile_keep_samples(p, v->has_sample);
+    view_free(v);
+    return true;
 }
 
 static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
@@ -239,7 +270,9 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
                                  : s->remote_program && *s->remote_program ? s->remote_program
                                                                            : "unknown");
         return 0;
-    case OUT_PROTO: return profile_write_proto(p, out) == 0 ? 0 : 1;
+    case OUT_PROTO:
+        if (!keep_wanted(s, p)) return 1;
+        return profile_write_proto(p, out) == 0 ? 0 : 1;
     case OUT_COMMENTS:
         for (uint32_t i = 0; i < p->n_comments; i++)
             (void)fprintf(out, "%s\n", profile_text(p, p->comments[i]));
@@ -255,6 +288,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
     s->type = type_for(a, p);
     if (!view_options_from(s, p, &o, &status)) return 1;
     o.marks_inlined = a->mode == OUT_TEXT || a->mode == OUT_GRAPH;
+    o.by_path = s->by_path && a->mode == OUT_GRAPH;
     struct view *v = view_new(p, &o, &e);
     if (v == NULL) {
         say_error("%s", e.line);
@@ -272,8 +306,7 @@ static int show_report(const struct asked *a, struct settings *s, struct profile
     char path[4096];
     if (!a->no_browser && !isatty(1) && !a->is_prompt && !viewer_is_there(a->viewer)) {
         say_warning("there is no viewer for it here; it goes to standard output");
-        int status = put_report(a, s, p, stdout);
-        return output_close(s, stdout) != EXIT_FINE ? 1 : status;
+        return output_finish(s, stdout, put_report(a, s, p, stdout)) == EXIT_FINE ? 0 : 1;
     }
     FILE *out = viewer_file(a, path, sizeof path);
     if (out == NULL) return 1;
@@ -291,8 +324,7 @@ int pprof_report(const struct asked *a, struct settings *s, struct profile *p) {
     if (a->viewer != VIEWER_NONE) return show_report(a, s, p);
     FILE *out = output_open(s);
     if (out == NULL) return 1;
-    int status = put_report(a, s, p, out);
-    return output_close(s, out) != EXIT_FINE ? 1 : status;
+    return output_finish(s, out, put_report(a, s, p, out)) == EXIT_FINE ? 0 : 1;
 }
 
 /* A heap checker's way to have its addresses named: maps and addresses on stdin, a name per address on
@@ -337,6 +369,9 @@ static void tell_sampling(const struct profile *p) {
 static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
+    if (a->add_comment)
+        *REPORT_PUSH(p->comments, p->n_comments, p->cap_comments) =
+            profile_string(p, a->add_comment);
     tell_sampling(p);
     int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
     profile_free(p);
@@ -458,16 +493,15 @@ static const char *symbol_query(const struct asked *a, char *out, size_t n_bytes
 }
 
 static struct settings settings_from(const struct asked *a) {
-    const char *by = a->lines                            ? "lines"
-                     : a->addresses || a->show_addresses ? "addresses"
-                     : a->files                          ? "files"
-                                                         : "functions";
-    return (struct settings){
+    const char *by = a->lines           ? "lines"
+                     : a->addresses     ? "addresses"
+                     : a->files         ? "files"
+                     : a->filefunctions ? "filefunctions"
+                                        : "functions";
+    struct settings s = {
         .files = a->rest,
         .n_files = a->n_rest,
-        .base = a->base,
         .thread = a->thread,
-        .no_symbols = a->symbolize && strcmp(a->symbolize, "none") == 0,
         .focus = a->focus,
         .ignore = a->ignore,
         .show = a->show,
@@ -475,10 +509,22 @@ static struct settings settings_from(const struct asked *a) {
         .show_from = a->show_from,
         .tag_focus = a->tag_focus,
         .tag_ignore = a->tag_ignore,
+        .prune_from = a->prune_from,
+        .tag_show = a->tag_show,
+        .tag_hide = a->tag_hide,
+        .tag_root = a->tag_root,
+        .tag_leaf = a->tag_leaf,
+        .by_path = a->call_tree,
+        .shows_columns = a->showcolumns,
+        .is_intel = a->intel_syntax,
+        .search = {.folders = a->source_path, .trim = a->trim_path},
+        .build_id = a->buildid,
+        .timeout_s = a->timeout > 0 ? (uint32_t)a->timeout : 0,
+        .tls = {.certificate = a->tls_cert, .key = a->tls_key, .authority = a->tls_ca},
         .all_frames = a->all_frames,
         .drop_negative = a->drop_negative,
         .by = a->granularity ? a->granularity : by,
-        .cum = a->cum || (a->sort && strcmp(a->sort, "cum") == 0),
+        .cum = (a->cum && !a->flat) || (a->sort && strcmp(a->sort, "cum") == 0),
         .full_names = a->no_strip_temp || a->mode == OUT_COLLAPSED,
         .no_inlines = a->noinlines,
         .output = a->output,
@@ -487,13 +533,49 @@ static struct settings settings_from(const struct asked *a) {
         .add_lib = a->add_lib,
         .normalizes = a->normalize,
         .keeps_handler = a->keeps_handler,
+        .shows_address = a->show_addresses,
     };
+    memcpy(s.bases, a->bases, sizeof s.bases);
+    return s;
+}
+
+/* Words with colons between, as Go's pprof takes them; false after a message. */
+static bool read_symbolize(const struct asked *a, struct settings *s, int *status) {
+    static const struct {
+        const char *word;
+        size_t field; /* of the settings, that becomes true; 0: it is so anyway */
+    } rows[] = {{"none", offsetof(struct settings, no_symbols)},
+                {"local", 0},
+                {"fastlocal", 0},
+                {"remote", 0},
+                {"force", 0},
+                {"demangle=default", 0},
+                {"demangle=templates", offsetof(struct settings, full_names)},
+                {"demangle=full", offsetof(struct settings, full_names)},
+                {"demangle=none", offsetof(struct settings, mangled_names)}};
+    for (const char *at = a->symbolize ? a->symbolize : ""; *at; at += strspn(at, ":")) {
+        size_t n = strcspn(at, ":"), i = 0;
+        while (i < sizeof rows / sizeof *rows &&
+               (strlen(rows[i].word) != n || strncmp(rows[i].word, at, n) != 0))
+            i++;
+        if (i == sizeof rows / sizeof *rows) {
+            *status = pprof_usage_error(a,
+                                        "Option symbolize is none, local, fastlocal, remote, force "
+                                        "or demangle=full, templates, default, none; not '%.*s'",
+                                        (int)n, at);
+            return false;
+        }
+        if (rows[i].field) *(bool *)((char *)s + rows[i].field) = true;
+        at += n;
+    }
+    return true;
 }
 
 int dialect_pprof(const char *name, int argc, char **argv) {
     struct asked a = {.name = name,
                       .is_jeprof = strcmp(name, "jeprof") == 0,
                       .nodefraction = .005,
+                      .trim = true,
                       .edgefraction = .001};
     char **made = NULL, query[2000], *folder = NULL;
     uint32_t n_made = 0;
@@ -512,7 +594,7 @@ int dialect_pprof(const char *name, int argc, char **argv) {
         struct settings s = settings_from(&a);
         s.symbol_query = symbol_query(&a, query, sizeof query);
         s.save_folder = folder = save_folder(&a);
-        status = run(&a, &s);
+        if (read_symbolize(&a, &s, &status)) status = run(&a, &s);
         free(s.saved);
         free(s.remote_program);
     }

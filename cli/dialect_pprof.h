@@ -22,6 +22,7 @@ enum output {
     OUT_TAGS,
     OUT_COMMENTS,
     OUT_PROTO,
+    OUT_TOPPROTO,
     OUT_SYMBOLS,
     OUT_LIST,
     OUT_DISASM,
@@ -38,16 +39,18 @@ struct asked {
     int text, collapsed, raw, tree, traces, tags, comments, proto, callgrind, dot, ps, pdf, svg,
         gif, png, gv, evince, web, eog, kcachegrind, symbols, interactive, stacks;
     const char *peek, *list, *disasm, *weblist;
-    int help, version, cum, functions, lines, addresses, files;
+    int help, version, cum, flat, functions, filefunctions, lines, addresses, files;
     int inuse_space, inuse_objects, alloc_space, alloc_objects, show_bytes, drop_negative;
     int total_delay, contentions, mean;
     int nodecount, maxdegree, scale, seconds;
     double nodefraction, edgefraction, divide_by;
-    const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore, *thread;
-    const char *base, *add_lib, *lib_prefix, *output, *sample_index, *unit, *sort, *granularity,
-        *trim, *symbolize;
+    const char *focus, *ignore, *show, *hide, *show_from, *prune_from, *thread;
+    const char *tag_focus, *tag_ignore, *tag_show, *tag_hide, *tag_root, *tag_leaf;
+    const char *bases[MAX_LIST + 1]; /* ended by NULL */
+    const char *add_lib, *lib_prefix, *output, *sample_index, *unit, *sort, *granularity,
+        *symbolize, *source_path, *trim_path, *buildid, *add_comment, *tls_cert, *tls_key, *tls_ca;
     int heapcheck, no_strip_temp, show_addresses, keeps_handler, normalize, noinlines, all_frames,
-        no_browser;
+        no_browser, call_tree, showcolumns, intel_syntax, topproto, timeout, trim;
     const char *ignored;
     /* what is no option */
     const char **rest;

@@ -1,64 +1,137 @@
-/* graphviz.c - pictures of call graphs: by graphviz's program `dot` where it is installed, else by ourselves. Climate: cli. */
+/* graphviz.c - pictures of call graphs: by graphviz's program `dot` where it is installed and can, else by ourselves.
+ *
+ *   the graph's text --file--> dot --file--> the picture     files in memory: nothing is left behind, whatever happens,
+ *                               \--file--> what it says       and a picture that is cut goes nowhere
+ *
+ * Climate: cli.
+ */
 #include "cli/command.h"
 
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NO_DOT (-1)
+struct drawing {
+    FILE *text, *picture, *said; /* in, out, stderr of the program */
+    const char *program;
+    bool is_there; /* the program */
+    char why[300]; /* it could not */
+};
 
-/* An exit status, or NO_DOT: there is no such program, and nothing was said or written. */
-static int run_dot(const char *program, const char *format, int from, int to) {
+static FILE *memory_file(const char *name) {
+    int fd = memfd_create(name, MFD_CLOEXEC);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w+e");
+    if (f == NULL && fd >= 0) (void)close(fd);
+    return f;
+}
+
+/* 0, or the errno of starting it. */
+static int start(const struct drawing *d, const char *format, pid_t *pid) {
     char option[32];
     (void)snprintf(option, sizeof option, "-T%s", format);
-    char *const argv[] = {(char *)program, option, NULL};
+    char *const argv[] = {(char *)d->program, option, NULL};
     posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int status = posix_spawn_file_actions_init(&actions);
-    if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, from, 0);
-    if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, to, 1);
-    if (status == 0) status = posix_spawnp(&pid, program, &actions, NULL, argv, environ);
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    error = posix_spawn_file_actions_adddup2(&actions, fileno(d->text), 0);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, fileno(d->picture), 1);
+    if (error == 0) error = posix_spawn_file_actions_adddup2(&actions, fileno(d->said), 2);
+    if (error == 0) error = posix_spawnp(pid, d->program, &actions, NULL, argv, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
-    if (status == ENOENT) return NO_DOT;
-    if (status != 0) {
-        say_error("cannot run '%s': %s", program, strerror(status));
+    return error;
+}
+
+/* How it ended, and the first line of what it said. */
+static void explain(struct drawing *d, int ended) {
+    char line[200] = "";
+    rewind(d->said);
+    if (fgets(line, sizeof line, d->said)) line[strcspn(line, "\r\n")] = '\0';
+    if (WIFSIGNALED(ended))
+        (void)snprintf(d->why, sizeof d->why, "ended by signal %d", WTERMSIG(ended));
+    else if (WEXITSTATUS(ended) != 0)
+        (void)snprintf(d->why, sizeof d->why, "exit %d", WEXITSTATUS(ended));
+    else
+        (void)snprintf(d->why, sizeof d->why, "no picture");
+    size_t n = strlen(d->why);
+    if (*line) (void)snprintf(d->why + n, sizeof d->why - n, ": %s", line);
+}
+
+/* False: why not is told. */
+static bool run_dot(struct drawing *d, const char *format) {
+    pid_t pid;
+    int ended, error = start(d, format, &pid);
+    d->is_there = error != ENOENT;
+    if (error != 0) {
+        (void)snprintf(d->why, sizeof d->why, "%s", strerror(error));
+        return false;
+    }
+    while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) {}
+    bool is_good = WIFEXITED(ended) && WEXITSTATUS(ended) == 0 &&
+                   fseek(d->picture, 0, SEEK_END) == 0 && ftell(d->picture) > 0;
+    if (!is_good) explain(d, ended);
+    return is_good;
+}
+
+/* What cannot be written shows when `to` is closed. */
+static void copy(FILE *from, FILE *to) {
+    char chunk[1 << 14];
+    size_t n;
+    rewind(from);
+    while ((n = fread(chunk, 1, sizeof chunk, from)) > 0 && fwrite(chunk, 1, n, to) == n) {}
+}
+
+static int draw(struct drawing *d, const struct view *v, const struct view_dot_options *o,
+                const char *format, FILE *out) {
+    if (!view_dot(v, o, d->text)) {
+        (void)fputs("No nodes to print\n", stderr);
+        return EXIT_FOUND;
+    }
+    if (fflush(d->text) != 0 || fseek(d->text, 0, SEEK_SET) != 0) {
+        say_error("cannot write the graph for '%s': %s", d->program, strerror(errno));
         return EXIT_COULD_NOT;
     }
-    int ended;
-    while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) {}
-    if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return EXIT_FINE;
-    say_error("'%s' could not draw the graph", program);
+    if (run_dot(d, format)) {
+        copy(d->picture, out);
+        return EXIT_FINE;
+    }
+    if (view_graph_knows(format)) {
+        if (d->is_there)
+            say_warning("'%s' could not draw the graph: %s; it is drawn without", d->program,
+                        d->why);
+        return view_graph(v, o, format, out) ? EXIT_FINE : EXIT_FOUND;
+    }
+    if (d->is_there)
+        say_error("'%s' could not draw the graph: %s; svg, pdf and ps come without it", d->program,
+                  d->why);
+    else
+        say_error("%s needs graphviz, and there is no '%s'; svg, pdf and ps come without", format,
+                  d->program);
     return EXIT_COULD_NOT;
 }
 
 int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,
                FILE *out) {
-    const char *program = getenv("DOT"); /* brpc's name for it */
-    if (program == NULL || *program == '\0') program = "dot";
     if (strcmp(format, "dot") == 0) {
         if (view_dot(v, o, out)) return EXIT_FINE;
         (void)fputs("No nodes to print\n", stderr);
         return EXIT_FOUND;
     }
-    FILE *text = tmpfile();
-    if (text == NULL) {
-        say_error("cannot write a temporary file: %s", strerror(errno));
-        return EXIT_COULD_NOT;
-    }
-    int status = EXIT_FOUND;
-    if (!view_dot(v, o, text))
-        (void)fputs("No nodes to print\n", stderr);
-    else if (fflush(text) != 0 || fseek(text, 0, SEEK_SET) != 0 || fflush(out) != 0)
-        say_error("cannot write a temporary file: %s", strerror(errno));
+    const char *named = getenv("DOT"); /* brpc's name for it */
+    struct drawing d = {.text = memory_file("graph"),
+                        .picture = memory_file("picture"),
+                        .said = memory_file("said"),
+                        .program = named && *named ? named : "dot"};
+    int status = EXIT_COULD_NOT;
+    if (d.text && d.picture && d.said)
+        status = draw(&d, v, o, format, out);
     else
-        status = run_dot(program, format, fileno(text), fileno(out));
-    (void)fclose(text);
-    if (status != NO_DOT) return status;
-    if (view_graph_knows(format)) return view_graph(v, o, format, out) ? EXIT_FINE : EXIT_FOUND;
-    say_error("%s needs graphviz, and there is no '%s'; svg, pdf and ps come without", format,
-              program);
-    return EXIT_COULD_NOT;
+        say_error("cannot make a file in memory: %s", strerror(errno));
+    if (d.text) (void)fclose(d.text);
+    if (d.picture) (void)fclose(d.picture);
+    if (d.said) (void)fclose(d.said);
+    return status;
 }

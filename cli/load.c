@@ -7,8 +7,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/terminal.h"
+#include "report/label_frames.h"
 #include "report/read.h"
 #include "report/symbols.h"
 
@@ -100,14 +103,17 @@ static bool read_into(struct settings *s, struct profile **p, const char *path) 
     return is_good;
 }
 
-/* The base has its names looked up by itself: it may be of another build at the same path. */
+/* The bases, added up, have their names looked up by themselves: they may be of another build at the same path. */
 static bool subtract(struct settings *s, struct profile *p) {
     struct symbols_options so = symbols_from(s);
     struct profile *base = NULL;
-    if (!read_into(s, &base, s->base)) return false;
-    if (!s->no_symbols) symbols_resolve(base, &so);
-    if (s->normalizes) scale_to(p, base);
-    bool is_good = merge(p, base, s->base, -1);
+    bool is_good = true;
+    for (const char *const *b = s->bases; is_good && *b; b++) is_good = read_into(s, &base, *b);
+    if (is_good && base) {
+        if (!s->no_symbols) symbols_resolve(base, &so);
+        if (s->normalizes) scale_to(p, base);
+        is_good = merge(p, base, s->bases[0], -1);
+    }
     profile_free(base);
     return is_good;
 }
@@ -125,6 +131,14 @@ struct symbols_options symbols_from(const struct settings *s) {
                                     .prefixes = s->lib_prefix,
                                     .folders = getenv("PPROF_BINARY_PATH"),
                                     .extra = s->add_lib};
+}
+
+/* The first mapping is the program's. */
+static void set_build_id(struct profile *p, const char *build_id) {
+    if (build_id == NULL || p->n_mappings == 0) return;
+    uint32_t id = profile_string(p, build_id), program = p->mappings[0].file;
+    for (uint32_t i = 0; i < p->n_mappings; i++)
+        if (p->mappings[i].file == program) p->mappings[i].build_id = id;
 }
 
 struct profile *load_profiles(struct settings *s) {
@@ -147,11 +161,13 @@ struct profile *load_profiles(struct settings *s) {
         return NULL;
     }
     struct symbols_options so = symbols_from(s);
+    set_build_id(p, s->build_id);
     if (!s->no_symbols) symbols_resolve(p, &so);
-    if (s->base && !subtract(s, p)) {
+    if (s->bases[0] && !subtract(s, p)) {
         profile_free(p);
         return NULL;
     }
+    profile_add_label_frames(p, s->tag_root, s->tag_leaf);
     progress_end();
     for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);
     return p;
@@ -175,6 +191,7 @@ static bool type_from(const struct settings *s, const struct profile *p, uint32_
 
 static bool by_from(const char *word, enum view_by *by) {
     static const char *const words[] = {[VIEW_FUNCTIONS] = "functions",
+                                        [VIEW_FILE_FUNCTIONS] = "filefunctions",
                                         [VIEW_LINES] = "lines",
                                         [VIEW_FILES] = "files",
                                         [VIEW_ADDRESSES] = "addresses"};
@@ -185,13 +202,15 @@ static bool by_from(const char *word, enum view_by *by) {
             *by = (enum view_by)i;
             return true;
         }
-    say_error("'--by' is functions, lines, files or addresses, not '%s'", word);
+    say_error("'--by' is functions, filefunctions, lines, files or addresses, not '%s'", word);
     return false;
 }
 
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
                        int *status) {
     *o = (struct view_options){.full_names = s->full_names,
+                               .mangled_names = s->mangled_names,
+                               .shows_address = s->shows_address,
                                .no_inlines = s->no_inlines,
                                .all_frames = s->all_frames,
                                .drops_negative = s->drop_negative,
@@ -201,8 +220,13 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .show = s->show,
                                .hide = s->hide,
                                .show_from = s->show_from,
+                               .prune_from = s->prune_from,
+                               .shows_columns = s->shows_columns,
+                               .by_path = s->by_path,
                                .tag_focus = s->tag_focus,
-                               .tag_ignore = s->tag_ignore};
+                               .tag_ignore = s->tag_ignore,
+                               .tag_show = s->tag_show,
+                               .tag_hide = s->tag_hide};
     *status = EXIT_USAGE;
     return by_from(s->by, &o->by) && type_from(s, p, &o->type);
 }
@@ -258,4 +282,38 @@ int output_close(const struct settings *s, FILE *out) {
     say_error("cannot write '%s': %s", s->output && out != stdout ? s->output : "standard output",
               strerror(why));
     return EXIT_COULD_NOT;
+}
+
+/* A device or a pipe is not ours to remove. */
+static void discard(const char *path) {
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) (void)unlink(path);
+}
+
+int output_finish(const struct settings *s, FILE *out, int status) {
+    int closed = output_close(s, out);
+    if (status == EXIT_FINE) status = closed;
+    if (status != EXIT_FINE && out != stdout) discard(s->output);
+    return status;
+}
+
+int write_of_view(struct settings *s, view_writer *write, const void *context) {
+    struct profile *p;
+    int status;
+    struct view *v = load_view(s, &p, &status);
+    if (v == NULL) return status;
+    FILE *out = output_open(s);
+    status = out ? output_finish(s, out, write(s, v, out, context)) : EXIT_COULD_NOT;
+    view_free(v);
+    profile_free(p);
+    return status;
+}
+
+int write_of_profile(struct settings *s, profile_writer *write) {
+    struct profile *p = load_profiles(s);
+    if (p == NULL) return EXIT_COULD_NOT;
+    FILE *out = output_open(s);
+    int status = out ? output_finish(s, out, write(s, p, out)) : EXIT_COULD_NOT;
+    profile_free(p);
+    return status;
 }

@@ -9,7 +9,7 @@
 const struct option_row options_data[] = {
     {"program", 0, OPTION_TEXT, AT(program), "FILE",
      "where the program is now; an ELF file among the arguments is taken for it"},
-    {"base", 0, OPTION_TEXT, AT(base), "FILE", "subtract this profile"},
+    {"base", 0, OPTION_LIST, AT(bases), "FILE", "subtract this profile; may be repeated"},
     {"type", 't', OPTION_TEXT, AT(type), "NAME",
      "which values: inuse_space, alloc_objects, cpu ... (default: the file's own)"},
     {"thread", 0, OPTION_TEXT, AT(thread), "N",
@@ -19,6 +19,8 @@ const struct option_row options_data[] = {
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
     {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
      "how long a CPU profile of HOST:PORT shall take (default: 30)"},
+    {"timeout", 0, OPTION_NUMBER, AT(timeout_s), "SECONDS",
+     "wait so long for each answer of HOST:PORT (default: 60, and a CPU profile's own time)"},
     {0},
 };
 const struct option_row options_filter[] = {
@@ -39,7 +41,7 @@ const struct option_row options_filter[] = {
 };
 const struct option_row options_shape[] = {
     {"by", 0, OPTION_TEXT, AT(by), "WHAT",
-     "functions, lines, files or addresses (default: functions)"},
+     "functions, filefunctions, lines, files or addresses (default: functions)"},
     {"cum", 0, OPTION_FLAG, AT(cum), NULL, "sort by cumulative value (default: by flat)"},
     {"count", 'n', OPTION_NUMBER, AT(n_max), "N", "at most so many (default: all; tree: 80)"},
     {"full-names", 0, OPTION_FLAG, AT(full_names), NULL,
@@ -156,9 +158,13 @@ static bool set_value(const struct option_row *o, const char *value, struct sett
     case OPTION_LIST: {
         const char **list = field;
         unsigned n = 0;
-        while (n < MAX_MOVES && list[n]) n++;
-        if (n == MAX_MOVES || strchr(value, '=') == NULL) {
-            say_error(n == MAX_MOVES ? "too many '--%s'" : "'--%s' wants OLD=NEW", o->name);
+        while (n < MAX_LIST && list[n]) n++;
+        if (n == MAX_LIST) {
+            say_error("too many '--%s'", o->name);
+            return false;
+        }
+        if (strchr(o->value, '=') && strchr(value, '=') == NULL) {
+            say_error("'--%s' wants %s", o->name, o->value);
             return false;
         }
         list[n] = value;

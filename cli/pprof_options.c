@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum row_kind { SWITCH, TEXT, INTEGER, REAL, NOTHING, NOTHING_ON, LATER };
+enum row_kind { SWITCH, TEXT, LIST, INTEGER, REAL, NOTHING, NOTHING_ON, PAGES };
 enum whose { BOTH, PPROF, JEPROF, GO };
 
 static const struct row {
@@ -139,18 +139,34 @@ static bool set_number(const struct asked *a, const struct row *r, const char *v
     return false;
 }
 
+static bool add(const struct asked *a, const struct row *r, const char *value, const char **list,
+                int *status) {
+    unsigned n = 0;
+    while (n < MAX_LIST && list[n]) n++;
+    if (n < MAX_LIST) {
+        list[n] = value;
+        return true;
+    }
+    *status = pprof_usage_error(a, "Option %s may be given %d times", r->name, MAX_LIST);
+    return false;
+}
+
 static bool set(struct asked *a, const struct row *r, const char *value, bool is_on, int *status) {
     void *field = (char *)a + r->offset;
     switch (r->kind) {
     case SWITCH: *(int *)field = is_on; return true;
     case TEXT: *(const char **)field = value; return true;
+    case LIST: return add(a, r, value, field, status);
     case INTEGER:
     case REAL: return set_number(a, r, value, field, status);
     case NOTHING:
     case NOTHING_ON: return true;
-    case LATER: break;
+    case PAGES: break;
     }
-    *status = pprof_usage_error(a, "Option %s of the Go tool is not made here", r->name);
+    say_error("-%s: no pages are served here; --web shows the call graph in a browser, and "
+              "'vitrine flame PROFILE -o x.html' makes a page",
+              r->name);
+    *status = EXIT_USAGE;
     return false;
 }
 
@@ -195,7 +211,7 @@ static bool read_option(struct asked *a, int argc, char **argv, int *i, int *sta
     if (f.row == NULL || f.n > 1) return unknown(a, &f, word, n, status);
     if (is_switch(f.row)) {
         if (value && !switch_value(a, f.row, value, &is_on, status)) return false;
-    } else if (value == NULL && f.row->kind != LATER) {
+    } else if (value == NULL && f.row->kind != PAGES) {
         if (*i + 1 >= argc) {
             *status = pprof_usage_error(a, "Option %s requires an argument", f.row->name);
             return false;

@@ -69,11 +69,12 @@ static void keep(struct settings *s, char *file, const struct buffer *b) {
 }
 
 /* What is known of the program, for titles and the name of the kept file. */
-static void ask_program(struct settings *s, const struct remote *r) {
+static int ask_program(struct settings *s, const struct remote *r, struct report_error *e) {
     char program[1024];
-    if (s->remote_program) return;
-    remote_program(r, program, sizeof program);
-    s->remote_program = report_copy(program, strlen(program));
+    if (s->remote_program) return 0;
+    int error = remote_program(r, program, sizeof program, e);
+    if (error == 0) s->remote_program = report_copy(program, strlen(program));
+    return error;
 }
 
 struct profile *load_remote(struct settings *s, const char *url, struct report_error *e) {
@@ -83,7 +84,9 @@ struct profile *load_remote(struct settings *s, const char *url, struct report_e
     struct profile *p = NULL;
     char *file = NULL;
     if (remote_parse(url, s->n_seconds ? s->n_seconds : DEFAULT_SECONDS, &r, e) != 0) return NULL;
-    if (s->program == NULL || s->save_folder) ask_program(s, &r);
+    r.timeout_s = s->timeout_s;
+    r.tls = s->tls;
+    if ((s->program == NULL || s->save_folder) && ask_program(s, &r, e) != 0) return NULL;
     if (s->save_folder) {
         file = kept_name(s, &r);
         tell_begin(&r, file);

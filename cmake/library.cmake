@@ -20,26 +20,28 @@ set(VT_SOURCES
     src/heap/alloc.c src/heap/slab.c src/heap/remote.c src/heap/shelf.c src/heap/medium.c src/heap/draw.c src/heap/large.c
     src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
-    src/life/start.c src/life/thread.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
+    src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
     src/life/heap_dump.c src/probe/chance.c src/probe/sample.c src/probe/exact.c
     src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
-    src/probe/maps.c src/probe/cpu_counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c)
+    src/probe/maps.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
     src/os/file.c src/os/timer.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
     src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
-    src/life/cpu.c src/life/cpu_births.c src/life/cpu_labels.c src/life/mark.c
+    src/dump/waits_source.c src/dump/contention_text.c
+    src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
-set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c)
+set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
 # What is wrapped of other libraries' functions, in shared libraries only.
-set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/mmap.c src/dialect/pthread.c)
+set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
+    src/dialect/locks.c)
 # The front door of libvitrine, src/life/upcalls.h.
 set(VT_DOOR_SOURCES src/dialect/door_vitrine.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.
@@ -80,7 +82,7 @@ endfunction()
 vt_objects(vitrine_names ${VT_OVERRIDE_SOURCES})
 vt_objects(vitrine_objects ${VT_SOURCES})
 vt_objects(vitrine_shared_objects src/stack/own_shared.c ${VT_WRAPPER_SOURCES})
-vt_objects(vitrine_static_objects src/stack/own_static.c)
+vt_objects(vitrine_static_objects src/stack/own_static.c src/life/no_locks.c)
 set(VT_SHARED_OBJECTS $<TARGET_OBJECTS:vitrine_names> $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_shared_objects>)
 set(VT_STATIC_OBJECTS $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_static_objects> $<TARGET_OBJECTS:vitrine_names>)
 

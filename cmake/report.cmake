@@ -24,7 +24,8 @@ set(VT_REPORT_SOURCES
     report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
-    report/text.c report/source.c report/label_filter.c report/view_tags.c report/view_disasm.c report/write_tables.c
+    report/text.c report/source.c report/label_filter.c report/label_frames.c report/write_top.c
+    report/view_tags.c report/view_disasm.c report/write_tables.c
     report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
     report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c
     report/elf_symbol.c report/control.c)

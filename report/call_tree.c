@@ -13,10 +13,22 @@ static uint64_t call_hash(const void *owner, uint32_t i) {
     return call_key(t->all[i].parent, t->all[i].node);
 }
 
-static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node) {
+/* Where the call is in the index, or would be. */
+static uint32_t *call_slot(const struct call_tree *t, uint32_t parent, uint32_t node) {
     uint32_t *slot = index_first(&t->index, call_key(parent, node));
-    for (; *slot != INDEX_FREE; slot = index_next(&t->index, slot))
-        if (t->all[*slot].parent == parent && t->all[*slot].node == node) return *slot;
+    while (*slot != INDEX_FREE && (t->all[*slot].parent != parent || t->all[*slot].node != node))
+        slot = index_next(&t->index, slot);
+    return slot;
+}
+
+uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t node) {
+    uint32_t *slot = call_slot(t, parent, node);
+    return *slot == INDEX_FREE ? PROFILE_NONE : *slot;
+}
+
+static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node) {
+    uint32_t *slot = call_slot(t, parent, node);
+    if (*slot != INDEX_FREE) return *slot;
     uint32_t id = *slot = t->n;
     *REPORT_PUSH(t->all, t->n, t->cap) = (struct call){.node = node,
                                                        .parent = parent,

@@ -21,6 +21,8 @@ struct call_tree {
 
 /* Deeper frames than max_depth count for the one there. */
 void call_tree_new(struct call_tree *t, const struct view *v, uint32_t max_depth);
+/* What `parent` calls: the one of that node; PROFILE_NONE: it does not. */
+uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t node);
 void call_tree_free(struct call_tree *t);
 
 #endif

@@ -79,6 +79,10 @@ static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *wh
     is_good &= curl.setopt(c, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_WRITEDATA, out) == CURLE_OK;
+    if (f->tls.certificate)
+        is_good &= curl.setopt(c, CURLOPT_SSLCERT, f->tls.certificate) == CURLE_OK;
+    if (f->tls.key) is_good &= curl.setopt(c, CURLOPT_SSLKEY, f->tls.key) == CURLE_OK;
+    if (f->tls.authority) is_good &= curl.setopt(c, CURLOPT_CAINFO, f->tls.authority) == CURLE_OK;
     if (f->post) {
         is_good &= curl.setopt(c, CURLOPT_POSTFIELDS, f->post) == CURLE_OK;
         is_good &=

@@ -4,10 +4,17 @@
 
 #include "report/buffer.h"
 
+/* Of https: files in PEM, or NULL. */
+struct fetch_tls {
+    const char *certificate, *key; /* ours, where the server asks who we are */
+    const char *authority;         /* who may vouch for the server; NULL: those of the system */
+};
+
 struct fetch {
     const char *url;
     const char *post;   /* the body of a POST; NULL: GET */
     unsigned n_seconds; /* the whole may take so long; connecting 10 at most */
+    struct fetch_tls tls;
 };
 
 /* 0 with the answer behind what *out holds; or a negative errno with a line that names the URL. Redirections are

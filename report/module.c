@@ -77,6 +77,7 @@ struct module {
     uint32_t n_segments;
 
     bool has_units, has_symbols;
+    const char *missing; /* a .dwo file that is not here; NULL: none is missing */
     struct unit *units;
     uint32_t n_units, cap_units;
     struct ranges unit_ranges;
@@ -261,6 +262,15 @@ static void add_die_ranges(struct ranges *r, Dwarf_Die *die, uint32_t what) {
     while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0) range_add(r, low, high, what);
 }
 
+/* The .dwo file that has the rest of a unit. */
+static const char *split_name(Dwarf_Die *die) {
+    Dwarf_Attribute a;
+    const char *name = NULL;
+    if (dwarf_attr(die, DW_AT_dwo_name, &a) || dwarf_attr(die, DW_AT_GNU_dwo_name, &a))
+        name = dwarf_formstring(&a);
+    return name ? name : "?";
+}
+
 static void know_units(struct module *m) {
     m->has_units = true;
     Dwarf_Die *die = NULL;
@@ -270,8 +280,11 @@ static void know_units(struct module *m) {
         uint32_t what = m->n_units;
         Dwarf_Die split = {0};
         uint8_t kind = 0;
-        bool is_split = dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
-                        kind == DW_UT_skeleton && split.addr != NULL;
+        bool is_skeleton =
+            dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
+            kind == DW_UT_skeleton;
+        bool is_split = is_skeleton && split.addr != NULL;
+        if (is_skeleton && !is_split && m->missing == NULL) m->missing = split_name(die);
         *REPORT_PUSH(m->units, m->n_units, m->cap_units) =
             (struct unit){.die = is_split ? split : *die, .line = *die};
         add_die_ranges(&m->unit_ranges, die, what);
@@ -388,11 +401,20 @@ static const char *declared_in(Dwarf_Die *die) {
     return dwarf_filesrc(files, number, NULL, NULL);
 }
 
-static void name_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die) {
+/* Where in the source a frame is; 0 for what is not known. */
+struct spot {
+    const char *file;
+    uint32_t line, column;
+};
+
+static void set_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die,
+                      struct spot spot) {
     const char *name = die_name(u, die), *file = declared_in(die);
-    f->name = name ? name : "";
-    f->file = file ? file : "";
-    f->start_line = die_number(die, DW_AT_decl_line);
+    *f = (struct module_frame){.name = name ? name : "",
+                               .file = file ? file : "",
+                               .line = spot.line,
+                               .column = spot.column,
+                               .start_line = die_number(die, DW_AT_decl_line)};
 }
 
 /* The inlined calls at `address` below `function`, outermost first. */
@@ -416,11 +438,13 @@ static uint32_t find_inlined(Dwarf_Die *function, uint64_t address, Dwarf_Die *i
     return n;
 }
 
-static uint32_t line_at(Dwarf_Die *unit, uint64_t address) {
+static struct spot spot_at(Dwarf_Die *unit, uint64_t address) {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
-    int number = 0;
-    if (line == NULL || dwarf_lineno(line, &number) != 0) return 0;
-    return number > 0 ? (uint32_t)number : 0;
+    int number = 0, column = 0;
+    const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    if (line == NULL || dwarf_lineno(line, &number) != 0) return (struct spot){0};
+    if (dwarf_linecol(line, &column) != 0 || column < 0) column = 0;
+    return (struct spot){file, number > 0 ? (uint32_t)number : 0, (uint32_t)column};
 }
 
 /* The function around an address of the DWARF, and its unit; NULL when there is none. */
@@ -447,14 +471,14 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     Dwarf_Die *function = &u->dies[r->what];
     uint32_t n_inlined =
         find_inlined(function, address, inlined, max - 1 < MAX_NESTING ? max - 1 : MAX_NESTING);
-    uint32_t line = line_at(&u->line, address), n = 0;
+    struct spot spot = spot_at(&u->line, address);
+    uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
-        name_frame(u, &frames[n], &inlined[i - 1]);
-        frames[n++].line = line;
-        line = die_number(&inlined[i - 1], DW_AT_call_line);
+        set_frame(u, &frames[n++], &inlined[i - 1], spot);
+        spot = (struct spot){.line = die_number(&inlined[i - 1], DW_AT_call_line),
+                             .column = die_number(&inlined[i - 1], DW_AT_call_column)};
     }
-    name_frame(u, &frames[n], function);
-    frames[n++].line = line;
+    set_frame(u, &frames[n++], function, spot);
     return n;
 }
 
@@ -524,13 +548,27 @@ static bool has_full_table(Elf *elf) {
     return false;
 }
 
-bool module_has_names(struct module *m) {
+enum module_names module_names(struct module *m) {
     Dwarf_Addr bias;
     if (!m->has_units) know_units(m);
-    if (m->n_units > 0) return true;
     Dwarf *dwarf = dwfl_module_getdwarf(m->dw, &bias);
-    return has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
-           (dwarf && has_full_table(dwarf_getelf(dwarf)));
+    if (m->n_units > 0 || has_full_table(dwfl_module_getelf(m->dw, &bias)) ||
+        (dwarf && has_full_table(dwarf_getelf(dwarf))))
+        return MODULE_ALL;
+    if (!m->has_symbols) know_symbols(m);
+    return m->symbols.n > 0 ? MODULE_EXPORTED : MODULE_NOTHING;
+}
+
+/* The source of an address whose function only the symbol table knows: assembler, or a unit whose .dwo file is missing. */
+static struct spot spot_of(struct module *m, uint64_t linked) {
+    uint64_t address = dwarf_address(m, linked);
+    const struct range *r = range_find(&m->unit_ranges, address);
+    return r ? spot_at(&m->units[r->what].line, address) : (struct spot){0};
+}
+
+const char *module_missing(struct module *m) {
+    if (!m->has_units) know_units(m);
+    return m->missing;
 }
 
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames,
@@ -545,11 +583,38 @@ uint32_t module_find(struct module *m, uint64_t address, struct module_frame *fr
         return n;
     }
     if (symbol == NULL) return 0;
-    frames[0] = (struct module_frame){.name = symbol, .file = ""};
+    struct spot spot = spot_of(m, address);
+    frames[0] = (struct module_frame){.name = symbol,
+                                      .file = spot.file ? spot.file : "",
+                                      .line = spot.line,
+                                      .column = spot.column};
     return 1;
 }
 
 /* ---- code */
+
+uint32_t module_last_line(struct module *m, uint64_t linked, const char *file) {
+    uint64_t address = dwarf_address(m, linked);
+    struct unit *u;
+    const struct range *r = function_at(m, address, &u);
+    Dwarf_Lines *lines;
+    size_t n;
+    uint32_t last = 0;
+    if (r == NULL || dwarf_getsrclines(&u->line, &lines, &n) != 0) return 0;
+    for (size_t i = 0; i < n; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(lines, i);
+        Dwarf_Addr at;
+        int number;
+        bool is_end = false;
+        if (dwarf_lineaddr(line, &at) != 0 || at < r->low || at >= r->high) continue;
+        if (dwarf_lineendsequence(line, &is_end) != 0 || is_end ||
+            dwarf_lineno(line, &number) != 0 || number <= (int)last)
+            continue;
+        const char *source = dwarf_linesrc(line, NULL, NULL);
+        if (source && strcmp(source, file) == 0) last = (uint32_t)number;
+    }
+    return last;
+}
 
 unsigned module_machine(const struct module *m) { return m->machine; }
 

@@ -17,9 +17,9 @@
 struct module;
 
 struct module_frame {
-    const char *name; /* as the linker knows it, or as the source does */
-    const char *file; /* "" when unknown */
-    uint32_t line, start_line;
+    const char *name;                  /* as the linker knows it, or as the source does */
+    const char *file;                  /* "" when unknown */
+    uint32_t line, column, start_line; /* 0: unknown */
 };
 
 struct module *module_open(const char *path, struct report_error *e); /* NULL: the line says why */
@@ -35,13 +35,23 @@ bool module_address(const struct module *m, uint64_t offset, uint64_t *address);
 void module_place(struct module *m, uint64_t offset, uint64_t n_bytes);
 /* The other way, for a whole segment of code: false when there is none of that address and size. */
 bool module_segment(const struct module *m, uint64_t address, uint64_t n_bytes, uint64_t *offset);
-/* Does it, or its separate debug file, have more names than those it exports? */
-bool module_has_names(struct module *m);
+/* What it, or its separate debug file, can say about functions. */
+enum module_names {
+    MODULE_NOTHING,  /* no symbol at all */
+    MODULE_EXPORTED, /* those that other files may use */
+    MODULE_ALL,      /* a full symbol table, or DWARF */
+};
+enum module_names module_names(struct module *m);
+/* Split DWARF: a .dwo file that it names and that is not here, so that inlined calls are not known; NULL: none. */
+const char *module_missing(struct module *m);
 bool module_is_fixed(const struct module *m); /* linked for one address: not PIE, not a library */
 /* The functions at an address as linked, innermost inlined first. Gives how many; 0: nothing known. */
 uint32_t module_find(struct module *m, uint64_t address, struct module_frame *frames, uint32_t max);
 
 /* ---- the code itself, addresses as linked */
+
+/* The last line of `file` that the function around an address has code for; 0: not known. */
+uint32_t module_last_line(struct module *m, uint64_t address, const char *file);
 
 /* The function or symbol around an address: [*low, *high). False: nothing known. */
 bool module_range(struct module *m, uint64_t address, uint64_t *low, uint64_t *high);

@@ -32,7 +32,7 @@ static uint64_t location_key(uint32_t mapping, uint64_t address, const struct pr
     uint64_t h = hash_mix(hash_mix(2, mapping), address);
     if (address == 0)
         for (uint32_t i = 0; i < n; i++)
-            h = hash_mix(hash_mix(h, lines[i].function), lines[i].line);
+            h = hash_mix(hash_mix(hash_mix(h, lines[i].function), lines[i].line), lines[i].column);
     return h;
 }
 
@@ -187,7 +187,9 @@ static bool same_lines(const struct profile *p, const struct profile_location *l
     if (l->n_lines != n) return false;
     for (uint32_t i = 0; i < n; i++) {
         const struct profile_line *old = &p->lines[l->first_line + i];
-        if (old->function != lines[i].function || old->line != lines[i].line) return false;
+        if (old->function != lines[i].function || old->line != lines[i].line ||
+            old->column != lines[i].column)
+            return false;
     }
     return true;
 }
@@ -471,6 +473,19 @@ uint32_t profile_find_type(const struct profile *p, const char *name) {
         if (strcmp(profile_text(p, p->types[t].name), name) == 0) return t;
     if (strncmp(name, "inuse_", 6) == 0) return profile_find_type(p, name + 6);
     return PROFILE_NONE;
+}
+
+void profile_keep_samples(struct profile *p, const bool *is_kept) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        if (!is_kept[i]) continue;
+        p->samples[n] = p->samples[i];
+        memmove(p->values + (size_t)n * p->n_types, p->values + (size_t)i * p->n_types,
+                p->n_types * sizeof *p->values);
+        n++;
+    }
+    p->n_samples = n;
+    p->n_values = n * p->n_types;
 }
 
 double profile_total(const struct profile *p, uint32_t type) {

@@ -54,7 +54,7 @@ struct profile_function {
 };
 
 struct profile_line {
-    uint32_t function, line; /* line 0: unknown */
+    uint32_t function, line, column; /* 0: unknown */
 };
 
 struct profile_location {
@@ -84,8 +84,9 @@ struct profile {
     enum profile_kind kind;
     unsigned
         heap_version; /* of gperftools' heap samples: 1 or 2, by which rule they were scaled; else 0 */
-    bool is_difference;    /* something was subtracted: values may be below zero */
-    uint32_t default_type; /* which of the types a view shows unless told */
+    bool is_difference;      /* something was subtracted: values may be below zero */
+    uint32_t n_label_leaves; /* so many frames at each stack's leaf are labels: label_frames.h */
+    uint32_t default_type;   /* which of the types a view shows unless told */
     struct profile_type period_type;
     int64_t period, time_ns, duration_ns; /* 0: unknown */
     uint32_t drop_frames,
@@ -155,6 +156,8 @@ void profile_locate(struct profile *p);
 int profile_merge(struct profile *p, const struct profile *from, double factor);
 /* A type by its name; "inuse_space" finds "space" too. PROFILE_NONE: there is none. */
 uint32_t profile_find_type(const struct profile *p, const char *name);
+/* Drops the samples that are not; the rest stays. */
+void profile_keep_samples(struct profile *p, const bool *is_kept);
 double profile_total(const struct profile *p, uint32_t type);
 
 #endif

@@ -86,11 +86,15 @@ static int read_file(const char *path, struct buffer *b, struct report_error *e)
 
 /* ---- the door */
 
-/* Lines of warnings that a server put in front: "%warn text" is for the user, others are not. */
+/* Lines of warnings that a server put in front: "%warn text" is for the user; others are told and skipped. */
 static void read_remarks(struct input *in) {
     while (in->at < in->end && *in->at == '%' && !span_starts(input_peek_line(in), "%PDF")) {
         struct span_text line = input_line(in);
-        if (!span_take(&line, "%warn")) continue;
+        if (!span_take(&line, "%warn")) {
+            profile_note(in->profile, "'%s': a line that nobody knows is skipped: %.*s", in->name,
+                         span_shown(line), line.at);
+            continue;
+        }
         span_blanks(&line);
         profile_note(in->profile, "'%s': %.*s", in->name, span_shown(line), line.at);
     }

@@ -127,7 +127,7 @@ static bool read_frame(struct recording *r, struct span_text s) {
         }
         if (name == 0 || n == 64) continue;
         struct profile_function f = {.name = string_at(r, name), .file = string_at(r, file)};
-        lines[n++] = (struct profile_line){profile_add_function(p, &f), line};
+        lines[n++] = (struct profile_line){.function = profile_add_function(p, &f), .line = line};
     }
     uint32_t location = profile_add_location(p, PROFILE_NONE, address);
     if (n > 0 && p->locations[location].n_lines == 0) profile_set_lines(p, location, lines, n);

@@ -211,11 +211,12 @@ static int read_function(struct reading *r, struct bytes b) {
 static int read_line(struct reading *r, struct bytes b, struct profile_line *l) {
     struct field f;
     uint64_t function = 0;
-    l->line = 0;
+    *l = (struct profile_line){0};
     while (b.at < b.end) {
         if (!next_field(&b, &f)) return malformed(r, "a line is cut");
         if (f.number == 1) function = f.value;
         if (f.number == 2 && f.value <= INT32_MAX) l->line = (uint32_t)f.value;
+        if (f.number == 3 && f.value <= INT32_MAX) l->column = (uint32_t)f.value;
     }
     if (!id_find(&r->functions, function, &l->function))
         return malformed(r, "a line names a function that is not there");

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/fetch.h"
 #include "report/read_symbols.h"
 
 #define PAGE_SECONDS 60 /* for an answer that takes the server no time */
@@ -93,24 +92,31 @@ static int fetch_beside(const struct remote *r, const char *page, const char *qu
                         const char *post, struct buffer *out, struct report_error *e) {
     char url[2 * REMOTE_URL];
     (void)snprintf(url, sizeof url, "%s/pprof/%s%s", r->base, page, query);
-    struct fetch f = {.url = url, .post = post, .n_seconds = PAGE_SECONDS};
+    struct fetch f = {.url = url,
+                      .post = post,
+                      .n_seconds = r->timeout_s ? r->timeout_s : PAGE_SECONDS,
+                      .tls = r->tls};
     return fetch(&f, out, e);
 }
 
-void remote_program(const struct remote *r, char *out, size_t n_bytes) {
+int remote_program(const struct remote *r, char *out, size_t n_bytes, struct report_error *e) {
     struct buffer b = {0};
-    struct report_error ignored;
     *out = '\0';
-    if (*r->base && fetch_beside(r, "cmdline", "", NULL, &b, &ignored) == 0 && b.n > 0) {
+    int error = *r->base ? fetch_beside(r, "cmdline", "", NULL, &b, e) : 0;
+    if (error == 0 && b.n > 0) {
         size_t n = 0; /* arguments end in NUL or newline */
         while (n < b.n && b.bytes[n] != '\0' && b.bytes[n] != '\n' && b.bytes[n] != '\r') n++;
         if (b.bytes[0] != '<') (void)snprintf(out, n_bytes, "%.*s", (int)n, b.bytes);
     }
     free(b.bytes);
+    return error == -ETIMEDOUT ? error : 0;
 }
 
 int remote_fetch(const struct remote *r, struct buffer *out, struct report_error *e) {
-    struct fetch f = {.url = r->url, .n_seconds = r->n_seconds + r->n_seconds / 100 + PAGE_SECONDS};
+    struct fetch f = {.url = r->url,
+                      .n_seconds = r->timeout_s ? r->timeout_s
+                                                : r->n_seconds + r->n_seconds / 100 + PAGE_SECONDS,
+                      .tls = r->tls};
     return fetch(&f, out, e);
 }
 

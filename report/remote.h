@@ -9,7 +9,7 @@
 #ifndef REPORT_REMOTE_H
 #define REPORT_REMOTE_H
 
-#include "report/buffer.h"
+#include "report/fetch.h"
 #include "report/profile.h"
 
 #define REMOTE_URL 2048 /* longest URL */
@@ -20,14 +20,19 @@ struct remote {
     char host[256];        /* with the port */
     char service[256];     /* "/pprof/heap" */
     unsigned n_seconds;    /* the profile takes so long; 0: no time */
+    /* for the caller to set, after remote_parse() */
+    unsigned
+        timeout_s; /* each answer may take so long; 0: a minute, and a profile its own time besides */
+    struct fetch_tls tls;
 };
 
 /* Does this look like one? A caller asks first whether there is a file of that name. */
 bool remote_is_url(const char *name);
 /* `n_seconds`: how long a CPU profile shall take. -EINVAL with the line set: too long, no host. */
 int remote_parse(const char *name, unsigned n_seconds, struct remote *r, struct report_error *e);
-/* The server's program, from /pprof/cmdline; "" when it does not say. */
-void remote_program(const struct remote *r, char *out, size_t n_bytes);
+/* The server's program, from /pprof/cmdline; "" when it does not say. -ETIMEDOUT with the line set: it says nothing at
+ * all, so there is no use in asking more. */
+int remote_program(const struct remote *r, char *out, size_t n_bytes, struct report_error *e);
 int remote_fetch(const struct remote *r, struct buffer *out, struct report_error *e);
 /* Names of the locations that have none. `query` ("?retain=x" or "") goes to the server as it is. A server that has no
  * names is no error, and a note. */

@@ -54,7 +54,9 @@ static void set_frames(struct resolving *r, uint32_t location, const struct modu
                                      .file = profile_string(r->p, frames[i].file),
                                      .start_line = frames[i].start_line};
         f.name = readable_name(r, f.system_name);
-        lines[i] = (struct profile_line){profile_add_function(r->p, &f), frames[i].line};
+        lines[i] = (struct profile_line){.function = profile_add_function(r->p, &f),
+                                         .line = frames[i].line,
+                                         .column = frames[i].column};
     }
     profile_set_lines(r->p, location, lines, n);
 }
@@ -308,6 +310,29 @@ static void resolve_unmapped(struct resolving *r) {
     module_close(m);
 }
 
+/* Why some of a program's functions have no names: what the file lacks, and which debug file would have it. */
+static void note_lack(struct profile *p, struct module *m, uint32_t file) {
+    enum module_names names = module_names(m);
+    const char *id = module_build_id(m);
+    char path[MAX_PATH];
+    if (names == MODULE_ALL) return;
+    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
+    profile_note(p, "'%s' has %s%s%s", path,
+                 names == MODULE_EXPORTED
+                     ? "only the symbols it exports (stripped?): its other functions have no names"
+                     : "no symbols (stripped?): its functions have no names",
+                 *id ? "; there is no debug file here of build-id " : "", id);
+}
+
+static void note_split(struct profile *p, struct module *m, uint32_t file) {
+    char path[MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
+    profile_note(p,
+                 "'%s' has its debug data in '%s', which is not here (packages, .dwp, are not "
+                 "read): no inlined calls, names from its symbols",
+                 path, module_missing(m));
+}
+
 static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_turn) {
     struct profile *p = r->p;
     struct profile_mapping map = p->mappings[mapping]; /* a copy: notes add strings, not mappings */
@@ -324,9 +349,8 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     resolve_in(r, m, mapping);
     /* what is written of it can then be told from other builds */
     if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
-    if (!is_library && !is_vdso && has_unknown(p, mapping) && !module_has_names(m))
-        profile_note(p, "'%s' has no symbols (stripped?): its functions have no names",
-                     profile_text(p, p->mappings[mapping].file));
+    if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m, map.file);
+    if (module_missing(m)) note_split(p, m, map.file);
     module_close(m);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/call_tree.h"
 #include "report/label_filter.h"
 #include "report/names.h"
 #include "report/regex.h"
@@ -35,16 +36,19 @@ static const char allocator_files[] =
 struct place {
     uint32_t first, n; /* in making.nodes: after show and hide */
     bool is_focus, is_ignored, is_allocator;
-    bool is_from;    /* --show-from matches here ... */
-    uint32_t n_from; /* ... and so many nodes are within the match */
-    uint64_t names;  /* all its nodes, whatever the filters say, as one number */
+    bool is_from;      /* --show-from matches here ... */
+    uint32_t n_from;   /* ... and so many nodes are within the match */
+    bool is_pruned;    /* --prune_from matches here ... */
+    uint32_t n_pruned; /* ... and so many nodes are below the match */
+    uint64_t names;    /* all its nodes, whatever the filters say, as one number */
 };
 
 struct making {
     struct view *v;
     struct profile *p;
     const struct view_options *o;
-    struct regex *focus, *ignore, *show, *hide, *show_from, *allocators, *allocator_libraries;
+    struct regex *focus, *ignore, *show, *hide, *show_from, *prune_from;
+    struct regex *allocators, *allocator_libraries;
     struct label_filter *tag_focus, *tag_ignore;
     struct regex *dropped, *kept; /* of the profile's own */
     struct place *places;         /* by location */
@@ -77,6 +81,7 @@ void view_unknown_name(const struct profile *p, const struct profile_location *l
 
 static uint32_t function_name(struct making *m, uint32_t function) {
     const struct profile_function *f = &m->p->functions[function];
+    if (m->o->mangled_names && f->system_name) return f->system_name;
     if (m->o->full_names) return f->name;
     if (m->short_name[function] == PROFILE_NONE) {
         char name[MAX_NAME];
@@ -86,36 +91,51 @@ static uint32_t function_name(struct making *m, uint32_t function) {
     return m->short_name[function];
 }
 
-/* The text of a node at one line of a location; line NULL: nothing known. */
+/* The text of a node at one line of a location; line NULL: nothing known.
+ *   00401234 name (inline) file:line:column (00401234)     what of it, the options say */
 static uint32_t node_name(struct making *m, const struct profile_location *l,
                           const struct profile_line *line, bool is_inlined) {
-    char name[MAX_NAME + 64], unknown[MAX_NAME];
+    char name[MAX_NAME + 128], unknown[MAX_NAME], column[16] = "", address[24] = "";
     struct profile *p = m->p;
-    const char *mark = is_inlined && m->o->marks_inlined ? " (inline)" : "";
+    const struct view_options *o = m->o;
+    const char *mark = is_inlined && o->marks_inlined ? " (inline)" : "";
+    if (o->shows_address)
+        (void)snprintf(address, sizeof address, " (%016llx)", (unsigned long long)l->address);
     if (line == NULL) {
         view_unknown_name(p, l, unknown, sizeof unknown);
-        if (m->o->by != VIEW_ADDRESSES) return profile_string(p, unknown);
-        (void)snprintf(name, sizeof name, "%016llx %s", (unsigned long long)l->address, unknown);
+        if (o->by == VIEW_ADDRESSES)
+            (void)snprintf(name, sizeof name, "%016llx %s", (unsigned long long)l->address,
+                           unknown);
+        else
+            (void)snprintf(name, sizeof name, "%s%s", unknown, address);
         return profile_string(p, name);
     }
     uint32_t function = function_name(m, line->function);
     const char *text = profile_text(p, function);
     const char *file = profile_text(p, p->functions[line->function].file);
-    switch (m->o->by) {
+    if (o->shows_columns && line->column > 0)
+        (void)snprintf(column, sizeof column, ":%u", line->column);
+    switch (o->by) {
     case VIEW_FUNCTIONS:
-        if (*mark == '\0') return function;
-        (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+        if (*mark == '\0' && *address == '\0') return function;
+        (void)snprintf(name, sizeof name, "%.4000s%s%s", text, mark, address);
+        break;
+    case VIEW_FILE_FUNCTIONS:
+        (void)snprintf(name, sizeof name, "%.2000s%s%s%.2000s%s", text, mark, *file ? " " : "",
+                       file, address);
         break;
     case VIEW_FILES: return *file ? p->functions[line->function].file : function;
     case VIEW_LINES:
         if (*file)
-            (void)snprintf(name, sizeof name, "%.2000s %.2000s:%u%s", text, file, line->line, mark);
+            (void)snprintf(name, sizeof name, "%.2000s%s %.2000s:%u%s%s", text, mark, file,
+                           line->line, column, address);
         else
-            (void)snprintf(name, sizeof name, "%.4000s%s", text, mark);
+            (void)snprintf(name, sizeof name, "%.4000s%s%s", text, mark, address);
         break;
     case VIEW_ADDRESSES:
-        (void)snprintf(name, sizeof name, "%016llx %.2000s %.1900s:%u%s",
-                       (unsigned long long)l->address, text, *file ? file : "??", line->line, mark);
+        (void)snprintf(name, sizeof name, "%016llx %.2000s%s %.1900s:%u%s",
+                       (unsigned long long)l->address, text, mark, *file ? file : "??", line->line,
+                       column);
         break;
     }
     return profile_string(p, name);
@@ -176,6 +196,11 @@ static void add_place_node(struct making *m, struct place *place, uint32_t locat
         place->is_allocator = true;
     bool is_shown = (!m->show || line_matches(m, m->show, node, line, &l)) &&
                     !(m->hide && line_matches(m, m->hide, node, line, &l));
+    if (is_shown && !place->is_pruned && m->prune_from && line &&
+        regex_matches(m->prune_from, profile_text(m->p, function_name(m, line->function)))) {
+        place->is_pruned = true;
+        place->n_pruned = place->n;
+    }
     if (is_shown) {
         *REPORT_PUSH(m->nodes, m->n_nodes, m->cap_nodes) = node;
         place->n++;
@@ -240,6 +265,19 @@ static uint32_t end_of_stack(const struct making *m, const struct profile_stack 
     return end;
 }
 
+/* The innermost location from `begin` on that --prune_from matches; PROFILE_NONE: none. */
+static uint32_t pruned_at(const struct making *m, const struct profile_stack *s, uint32_t begin) {
+    for (uint32_t i = begin; m->prune_from && i < s->n; i++)
+        if (m->places[m->p->frames[s->first + i]].is_pruned) return i;
+    return PROFILE_NONE;
+}
+
+static void add_frames(struct making *m, const struct place *place, uint32_t begin, uint32_t end) {
+    struct view *v = m->v;
+    for (uint32_t k = begin; k < end; k++)
+        *REPORT_PUSH(v->frames, v->n_frames, v->cap_frames) = m->nodes[place->first + k];
+}
+
 /* False: the filters are against it. */
 static bool add_stack(struct making *m, uint32_t stack, double value) {
     struct view *v = m->v;
@@ -248,11 +286,16 @@ static bool add_stack(struct making *m, uint32_t stack, double value) {
     if (!is_wanted(m, s) || (m->show_from && end == 0)) return false;
     struct view_stack kept = {
         .stack = stack, .first = v->n_frames, .first_frame = first_frame(m, s), .value = value};
+    uint32_t pruned = pruned_at(m, s, kept.first_frame);
+    if (pruned != PROFILE_NONE) kept.first_frame = pruned;
+    for (uint32_t i = 0; i < m->p->n_label_leaves && i < kept.first_frame; i++) {
+        const struct place *place = &m->places[m->p->frames[s->first + i]];
+        if (pruned == PROFILE_NONE) add_frames(m, place, 0, place->n);
+    }
     for (uint32_t i = kept.first_frame; i < end; i++) {
         const struct place *place = &m->places[m->p->frames[s->first + i]];
-        uint32_t n = m->show_from && i + 1 == end ? place->n_from : place->n;
-        for (uint32_t k = 0; k < n; k++)
-            *REPORT_PUSH(v->frames, v->n_frames, v->cap_frames) = m->nodes[place->first + k];
+        add_frames(m, place, i == pruned ? place->n_pruned : 0,
+                   m->show_from && i + 1 == end ? place->n_from : place->n);
     }
     kept.n = v->n_frames - kept.first;
     v->shown += value;
@@ -335,6 +378,33 @@ static void make_stacks(struct making *m) {
     free(twin_of);
 }
 
+/* ---- paths: each way from the root to a node is a node of its own */
+
+static void split_paths(struct view *v) {
+    struct call_tree t;
+    struct view_node *nodes = NULL;
+    uint32_t n = 0, cap = 0;
+    call_tree_new(&t, v, UINT32_MAX);
+    for (uint32_t i = 1; i < t.n; i++) *REPORT_PUSH(nodes, n, cap) = v->nodes[t.all[i].node];
+    for (uint32_t i = 0; i < v->n_stacks; i++) {
+        struct view_stack *s = &v->stacks[i];
+        uint32_t call = 0;
+        for (uint32_t k = s->n; k > 0; k--) {
+            call = call_tree_find(&t, call, v->frames[s->first + k - 1]);
+            if (call == PROFILE_NONE) break; /* a stack of 0 has no calls there */
+            v->frames[s->first + k - 1] = call - 1;
+        }
+        if (call == PROFILE_NONE) s->n = 0;
+    }
+    call_tree_free(&t);
+    free(v->nodes);
+    v->nodes = nodes;
+    v->n_nodes = n;
+    v->cap_nodes = cap;
+}
+
+/* ---- sums */
+
 /* A function counts once per stack, however often it is in it. */
 static void count_nodes(struct view *v) {
     uint32_t *seen_in = report_alloc(v->n_nodes * sizeof *seen_in);
@@ -392,6 +462,7 @@ static bool compile(struct making *m, struct report_error *e) {
         {&m->show, o->show, "--show"},
         {&m->hide, o->hide, "--hide"},
         {&m->show_from, o->show_from, "--show-from"},
+        {&m->prune_from, o->prune_from, "--prune_from"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (rows[i].pattern == NULL || *rows[i].pattern == '\0') continue;
@@ -417,7 +488,8 @@ static bool compile(struct making *m, struct report_error *e) {
 static bool all_ended(const struct making *m, struct report_error *e) {
     return regex_ended(m->focus, "--focus", e) == 0 && regex_ended(m->ignore, "--ignore", e) == 0 &&
            regex_ended(m->show, "--show", e) == 0 && regex_ended(m->hide, "--hide", e) == 0 &&
-           regex_ended(m->show_from, "--show-from", e) == 0;
+           regex_ended(m->show_from, "--show-from", e) == 0 &&
+           regex_ended(m->prune_from, "--prune_from", e) == 0;
 }
 
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e) {
@@ -432,6 +504,7 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
         memset(m.short_name, 0xff, p->n_functions * sizeof *m.short_name);
         make_places(&m);
         make_stacks(&m);
+        if (o->by_path) split_paths(v);
         count_nodes(v);
         sort_nodes(v);
         is_good = all_ended(&m, e);
@@ -441,6 +514,7 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
     regex_free(m.show);
     regex_free(m.hide);
     regex_free(m.show_from);
+    regex_free(m.prune_from);
     label_filter_free(m.tag_focus);
     label_filter_free(m.tag_ignore);
     regex_free(m.allocators);

@@ -15,21 +15,34 @@
 #include "report/error.h"
 #include "report/profile.h"
 
-enum view_by { VIEW_FUNCTIONS, VIEW_LINES, VIEW_FILES, VIEW_ADDRESSES };
+enum view_by {
+    VIEW_FUNCTIONS,
+    VIEW_FILE_FUNCTIONS, /* of one name in two files are two */
+    VIEW_LINES,
+    VIEW_FILES,
+    VIEW_ADDRESSES
+};
 
 struct view_options {
     uint32_t type; /* of the profile's types; PROFILE_NONE: its default */
     enum view_by by;
     bool full_names;     /* with parameters and template arguments */
+    bool mangled_names;  /* as the linker has them */
     bool no_inlines;     /* inlined calls count for the function they are in */
     bool marks_inlined;  /* " (inline)" behind names, as the perl pprof writes */
+    bool shows_address;  /* behind names; each address is a node, but by files */
+    bool shows_columns;  /* file:line:column; each column is a node */
+    bool by_path;        /* what is called from two places is two nodes: a tree, not a graph */
     bool all_frames;     /* do not cut off the allocator's own frames */
     bool drops_negative; /* differences below zero count as zero */
     bool sorts_by_cum;
-    /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match */
-    const char *focus, *ignore, *show, *hide, *show_from;
+    /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match; cut off
+     * what the innermost match calls */
+    const char *focus, *ignore, *show, *hide, *show_from, *prune_from;
     /* labels, or NULL: keep and drop samples; see label_filter.h */
     const char *tag_focus, *tag_ignore;
+    /* regexps of labels' keys, or NULL: which of them view_tags() shows */
+    const char *tag_show, *tag_hide;
 };
 
 struct view_node {

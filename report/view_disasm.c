@@ -24,7 +24,6 @@
 
 #include "report/names.h"
 #include "report/regex.h"
-#include "report/source.h"
 
 #define MAX_NAME 4096
 #define MAX_INLINED 65
@@ -183,6 +182,18 @@ static void write_code(struct module *m, csh engine, const cs_insn *insn, char *
     free(readable);
 }
 
+#define OLD_PATH 58 /* columns that the perl pprof has for a path */
+
+/* Its end, from a slash on, where it is too long. */
+static void put_path(const struct disasm *d, const char *path) {
+    const char *end = path, *dots = "";
+    while (d->o->is_old && end && strlen(end) + strlen(dots) > OLD_PATH) {
+        dots = "...";
+        end = strchr(end + 1, '/');
+    }
+    (void)fprintf(d->o->out, "-------------------- %s%s\n", end ? dots : "", end ? end : path);
+}
+
 static void put_source_line(struct disasm *d, const struct step *steps, uint32_t n,
                             const char **file) {
     char a[64], b[64];
@@ -191,12 +202,12 @@ static void put_source_line(struct disasm *d, const struct step *steps, uint32_t
         flat += steps[i].flat;
         cum += steps[i].cum;
     }
-    if (*file == NULL || strcmp(*file, steps->file) != 0)
-        (void)fprintf(d->o->out, "-------------------- %s\n", steps->file);
+    if (*file == NULL || strcmp(*file, steps->file) != 0) put_path(d, steps->file);
     *file = steps->file;
+    const char *source = source_line(&d->source, steps->file, steps->line);
+    if (d->o->is_old) source += strspn(source, " \t");
     (void)fprintf(d->o->out, "%*s %*s %5u: %s\n", d->o->width, value_or_dot(d, flat, a, sizeof a),
-                  d->o->width, value_or_dot(d, cum, b, sizeof b), steps->line,
-                  source_line(&d->source, steps->file, steps->line));
+                  d->o->width, value_or_dot(d, cum, b, sizeof b), steps->line, source);
 }
 
 static void put_steps(struct disasm *d, const struct routine *r, const struct step *steps,
@@ -231,7 +242,7 @@ static void put_steps(struct disasm *d, const struct routine *r, const struct st
     }
 }
 
-static bool open_engine(const struct module *m, csh *engine) {
+static bool open_engine(const struct module *m, bool is_intel, csh *engine) {
     unsigned machine = module_machine(m);
     cs_err error = machine == EM_X86_64    ? cs_open(CS_ARCH_X86, CS_MODE_64, engine)
                    : machine == EM_386     ? cs_open(CS_ARCH_X86, CS_MODE_32, engine)
@@ -239,7 +250,7 @@ static bool open_engine(const struct module *m, csh *engine) {
                    : machine == EM_ARM     ? cs_open(CS_ARCH_ARM, CS_MODE_ARM, engine)
                                            : CS_ERR_ARCH;
     if (error != CS_ERR_OK) return false;
-    if (machine == EM_X86_64 || machine == EM_386) /* what objdump shows unless told */
+    if (!is_intel && (machine == EM_X86_64 || machine == EM_386)) /* as objdump unless told */
         (void)cs_option(*engine, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
     (void)cs_option(*engine, CS_OPT_SKIPDATA, CS_OPT_ON);
     (void)cs_option(*engine, CS_OPT_DETAIL, CS_OPT_ON);
@@ -258,15 +269,17 @@ static void put_routine(struct disasm *d, uint32_t id) {
     size_t left = (size_t)(r->high - r->low);
     const unsigned char *code = left <= MAX_CODE ? module_code(m, r->low, r->high) : NULL;
     if (d->o->form == TABLE_AS_TEXT) {
-        (void)fprintf(d->o->out, "ROUTINE ====================== %s in %s\n",
-                      profile_text(d->v->p, r->name),
-                      profile_text(d->v->p, d->v->p->mappings[r->mapping].file));
-        (void)fprintf(d->o->out, "%*s %*s Total %s (flat / cumulative) %.1f%% of total\n",
-                      d->o->width, value_or_dot(d, r->flat, a, sizeof a), d->o->width,
-                      value_or_dot(d, r->cum, b, sizeof b), d->o->unit_name,
+        bool is_old = d->o->is_old;
+        (void)fprintf(d->o->out, "ROUTINE ====================== %s%s%s\n",
+                      profile_text(d->v->p, r->name), is_old ? "" : " in ",
+                      is_old ? "" : profile_text(d->v->p, d->v->p->mappings[r->mapping].file));
+        (void)fprintf(d->o->out, "%*s %*s %s%s %s %.1f%% of total\n", d->o->width,
+                      list_total(d->o, r->flat, a, sizeof a), d->o->width,
+                      list_total(d->o, r->cum, b, sizeof b), is_old ? "" : "Total ",
+                      d->o->unit_name, is_old ? "(flat, cumulative)" : "(flat / cumulative)",
                       view_percent(d->v, r->cum));
     }
-    if (code == NULL || !open_engine(m, &engine)) {
+    if (code == NULL || !open_engine(m, d->o->is_intel, &engine)) {
         if (d->o->form == TABLE_AS_TEXT) (void)fputs("(no code that we can read)\n", d->o->out);
         return;
     }
@@ -311,7 +324,7 @@ int view_disasm(struct view *v, const struct view_list_options *o, const struct 
     struct view_print how = {.out = o->out, .form = o->form};
     struct regex *pattern = regex_new(o->pattern, "disasm", e);
     if (pattern == NULL) return -EINVAL;
-    struct disasm d = {.v = v, .o = o, .symbols = s};
+    struct disasm d = {.v = v, .o = o, .symbols = s, .source = {.search = o->search}};
     d.modules = report_alloc(v->p->n_mappings * sizeof(struct module *));
     d.is_opened = report_alloc(v->p->n_mappings * sizeof *d.is_opened);
     for (uint32_t i = 0; i < v->n_nodes; i++) add_spot(&d, i, pattern);

@@ -25,7 +25,8 @@
 
 struct routine {
     uint32_t name, file;  /* strings */
-    uint32_t first, last; /* lines that have values, or where it begins */
+    uint32_t first, last; /* lines that have values, or where it begins and ends */
+    uint32_t location;    /* one of those it was made of */
     double flat, cum;
     uint32_t seen_in;
 };
@@ -36,7 +37,8 @@ struct routines {
     uint32_t *of_node; /* by node of the view; PROFILE_NONE: does not match */
 };
 
-static uint32_t routine_of(struct routines *r, struct view *v, uint32_t function) {
+static uint32_t routine_of(struct routines *r, struct view *v, uint32_t function,
+                           uint32_t location) {
     char name[MAX_NAME];
     const struct profile_function *f = &v->p->functions[function];
     uint32_t file = f->file;
@@ -45,7 +47,7 @@ static uint32_t routine_of(struct routines *r, struct view *v, uint32_t function
     for (uint32_t i = 0; i < r->n; i++)
         if (r->all[i].name == id && r->all[i].file == file) return i;
     *REPORT_PUSH(r->all, r->n, r->cap) =
-        (struct routine){.name = id, .file = file, .first = UINT32_MAX};
+        (struct routine){.name = id, .file = file, .first = UINT32_MAX, .location = location};
     return r->n - 1;
 }
 
@@ -61,7 +63,7 @@ static void find_routines(struct routines *r, struct view *v, const struct regex
         if (!regex_matches(pattern, name_shorten(full, name, sizeof name)) &&
             !regex_matches(pattern, full))
             continue;
-        uint32_t id = r->of_node[i] = routine_of(r, v, n->function),
+        uint32_t id = r->of_node[i] = routine_of(r, v, n->function, n->location),
                  start = v->p->functions[n->function].start_line;
         struct routine *routine = &r->all[id];
         if (n->line < routine->first) routine->first = n->line;
@@ -99,7 +101,10 @@ static const struct table_column columns[] = {
 struct listing {
     struct view *v;
     const struct view_list_options *o;
+    struct source source;
     struct table table;
+    struct module *module; /* of the mapping; NULL: not here */
+    uint32_t mapping;
 };
 
 static const char *value_or_dot(const struct listing *l, double value, char *out, size_t n_bytes) {
@@ -136,36 +141,54 @@ static void line_values(const struct view *v, const uint32_t *of_node, uint32_t 
         }
 }
 
-static void put_routine(struct listing *l, const uint32_t *of_node, const struct routine *r,
+/* The binary of a location, kept until another is asked for; NULL: it is not here, or the names are not from it. */
+static struct module *module_of(struct listing *l, uint32_t mapping) {
+    if (mapping == PROFILE_NONE || l->v->p->mappings[mapping].has_functions) return NULL;
+    if (l->mapping != mapping) {
+        module_close(l->module);
+        l->module = symbols_open(l->v->p, mapping, l->o->symbols);
+        l->mapping = mapping;
+    }
+    return l->module;
+}
+
+static uint32_t last_line(struct listing *l, const struct routine *r) {
+    const struct profile *p = l->v->p;
+    const struct profile_location *at = &p->locations[r->location];
+    uint64_t address;
+    struct module *m = l->o->symbols ? module_of(l, at->mapping) : NULL;
+    if (m == NULL) return r->last;
+    const struct profile_mapping *map = &p->mappings[at->mapping];
+    if (!module_address(m, at->address - map->start + map->offset, &address)) return r->last;
+    uint32_t last = module_last_line(m, address, profile_text(p, r->file));
+    return last > r->last ? last : r->last;
+}
+
+static void put_routine(struct listing *l, const uint32_t *of_node, struct routine *r,
                         uint32_t id) {
+    r->last = last_line(l, r);
     const char *path = profile_text(l->v->p, r->file);
-    char a[64], b[64], *source = NULL;
-    size_t room = 0;
-    FILE *file = fopen(path, "re");
-    bool is_text = l->o->form == TABLE_AS_TEXT;
+    char a[64], b[64];
+    bool is_text = l->o->form == TABLE_AS_TEXT, has_source = source_open(&l->source, path);
+    int why = errno;
     if (is_text) {
         (void)fprintf(l->o->out, "ROUTINE ====================== %s in %s\n",
                       profile_text(l->v->p, r->name), path);
         (void)fprintf(l->o->out, "%*s %*s Total %s (flat / cumulative)\n", l->o->width,
-                      value_or_dot(l, r->flat, a, sizeof a), l->o->width,
-                      value_or_dot(l, r->cum, b, sizeof b), l->o->unit_name);
-        if (file == NULL) (void)fprintf(l->o->out, "(no source: %s)\n", strerror(errno));
+                      list_total(l->o, r->flat, a, sizeof a), l->o->width,
+                      list_total(l->o, r->cum, b, sizeof b), l->o->unit_name);
+        if (!has_source) (void)fprintf(l->o->out, "(no source: %s)\n", strerror(why));
     }
     uint32_t first = r->first > AROUND ? r->first - AROUND : 1, last = r->last + AROUND;
-    for (uint32_t line = 1; line <= last; line++) {
+    if (has_source && last > l->source.n_lines) last = l->source.n_lines;
+    for (uint32_t line = first; line <= last; line++) {
         double flat, cum;
-        ssize_t n = file ? getline(&source, &room, file) : -1;
-        if (file && n < 0) break;
-        if (line < first) continue;
-        while (n > 0 && (source[n - 1] == '\n' || source[n - 1] == '\r')) source[--n] = '\0';
         line_values(l->v, of_node, id, line, &flat, &cum);
-        if (file == NULL && flat == 0 && cum == 0) continue;
+        if (!has_source && flat == 0 && cum == 0) continue;
         if (is_text && line == r->first) (void)fputs("---\n", l->o->out);
-        put_line(l, r, line, flat, cum, file ? source : "");
+        put_line(l, r, line, flat, cum, source_line(&l->source, path, line));
         if (is_text && line == r->last) (void)fputs("---\n", l->o->out);
     }
-    free(source);
-    if (file) (void)fclose(file);
 }
 
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e) {
@@ -179,6 +202,8 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
     bool *is_printed = report_alloc(r.n * sizeof *is_printed);
     struct listing l = {.v = v,
                         .o = o,
+                        .source = {.search = o->search},
+                        .mapping = PROFILE_NONE,
                         .table = {.out = o->out,
                                   .form = o->form,
                                   .type = view_type(v),
@@ -199,6 +224,8 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
         n_printed++;
     }
     if (o->form != TABLE_AS_TEXT) table_end(&l.table);
+    source_close(&l.source);
+    module_close(l.module);
     free(is_printed);
     free(r.of_node);
     free(r.all);

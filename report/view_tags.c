@@ -8,14 +8,17 @@
  */
 #include "report/views.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/label_frames.h"
+#include "report/regex.h"
+
 struct tag {
-    uint32_t key, text, unit; /* strings; text 0: the number counts */
-    int64_t number;
+    struct profile_label label; /* its number is 0 where the text counts */
     double value;
 };
 
@@ -26,53 +29,48 @@ struct tags {
     struct index index;
 };
 
-static uint64_t tag_key(uint32_t key, uint32_t text, uint32_t unit, int64_t number) {
-    return hash_mix(hash_mix(hash_mix(hash_mix(11, key), text), unit), (uint64_t)number);
+static uint64_t tag_key(const struct profile_label *l) {
+    return hash_mix(hash_mix(hash_mix(hash_mix(11, l->key), l->text), l->unit),
+                    (uint64_t)l->number);
 }
 
 static uint64_t tag_hash(const void *owner, uint32_t i) {
     const struct tags *t = owner;
-    return tag_key(t->all[i].key, t->all[i].text, t->all[i].unit, t->all[i].number);
+    return tag_key(&t->all[i].label);
 }
 
-static void add_tag(struct tags *t, const struct profile_label *l, double value) {
-    int64_t number = l->text ? 0 : l->number;
-    uint32_t *slot = index_first(&t->index, tag_key(l->key, l->text, l->unit, number));
-    for (; *slot != INDEX_FREE; slot = index_next(&t->index, slot)) {
-        struct tag *old = &t->all[*slot];
-        if (old->key == l->key && old->text == l->text && old->unit == l->unit &&
-            old->number == number) {
-            old->value += value;
+static bool is_same(const struct profile_label *a, const struct profile_label *b) {
+    return a->key == b->key && a->text == b->text && a->unit == b->unit && a->number == b->number;
+}
+
+static void add_tag(struct tags *t, struct profile_label l, double value) {
+    if (l.text) l.number = 0;
+    uint32_t *slot = index_first(&t->index, tag_key(&l));
+    for (; *slot != INDEX_FREE; slot = index_next(&t->index, slot))
+        if (is_same(&t->all[*slot].label, &l)) {
+            t->all[*slot].value += value;
             return;
         }
-    }
     *slot = t->n;
-    *REPORT_PUSH(t->all, t->n, t->cap) = (struct tag){l->key, l->text, l->unit, number, value};
+    *REPORT_PUSH(t->all, t->n, t->cap) = (struct tag){l, value};
     index_added(&t->index, tag_hash, t);
 }
 
 static int by_key_and_value(const void *a, const void *b, void *context) {
     const struct profile *p = context;
     const struct tag *x = a, *y = b;
-    if (x->key != y->key) return strcmp(profile_text(p, x->key), profile_text(p, y->key));
+    const struct profile_label *k = &x->label, *l = &y->label;
+    if (k->key != l->key) return strcmp(profile_text(p, k->key), profile_text(p, l->key));
     if (fabs(x->value) != fabs(y->value)) return fabs(x->value) > fabs(y->value) ? -1 : 1;
-    if (x->number != y->number) return x->number < y->number ? -1 : 1;
-    return strcmp(profile_text(p, x->text), profile_text(p, y->text));
+    if (k->number != l->number) return k->number < l->number ? -1 : 1;
+    return strcmp(profile_text(p, k->text), profile_text(p, l->text));
 }
 
-/* "ann", "4.00kB", "17 requests"; only people want it rounded */
+/* Only people want it rounded. */
 static const char *tag_name(const struct profile *p, const struct tag *t, bool for_people,
                             char *out, size_t n) {
-    if (t->text) return profile_text(p, t->text);
-    const char *unit = profile_text(p, t->unit ? t->unit : t->key);
-    struct table_unit u = table_unit_for(unit, (double)t->number);
-    if (!for_people)
-        (void)snprintf(out, n, "%" PRId64, t->number);
-    else if (u.suffix[0] != '\0')
-        (void)snprintf(out, n, "%.*f%s", u.decimals, (double)t->number / u.divisor, u.suffix);
-    else
-        (void)snprintf(out, n, "%" PRId64 "%s%s", t->number, t->unit ? " " : "",
-                       profile_text(p, t->unit));
+    if (for_people || t->label.text) return label_text(p, &t->label, out, n);
+    (void)snprintf(out, n, "%" PRId64, t->label.number);
     return out;
 }
 
@@ -83,15 +81,38 @@ static const struct table_column columns[] = {
     {"label", TABLE_TEXT, 0},
 };
 
-void view_tags(const struct view *v, const struct view_print *how) {
+/* Which keys are wanted, by string: looked at once each. */
+static bool *wanted_keys(const struct view *v, struct report_error *e) {
+    const struct profile *p = v->p;
+    const struct view_options *o = &v->options;
+    struct regex *show = NULL, *hide = NULL;
+    bool *is_wanted = NULL;
+    if ((!o->tag_show || (show = regex_new(o->tag_show, "--tagshow", e)) != NULL) &&
+        (!o->tag_hide || (hide = regex_new(o->tag_hide, "--taghide", e)) != NULL)) {
+        is_wanted = report_alloc(p->n_strings * sizeof *is_wanted);
+        for (uint32_t i = 0; i < p->n_labels; i++) {
+            const char *key = profile_text(p, p->labels[i].key);
+            is_wanted[p->labels[i].key] =
+                (!show || regex_matches(show, key)) && !(hide && regex_matches(hide, key));
+        }
+    }
+    regex_free(show);
+    regex_free(hide);
+    return is_wanted;
+}
+
+int view_tags(const struct view *v, const struct view_print *how, struct report_error *e) {
     const struct profile *p = v->p;
     struct tags t = {.p = p};
+    bool *is_wanted = wanted_keys(v, e);
+    if (is_wanted == NULL) return -EINVAL;
     index_init(&t.index);
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const struct profile_sample *s = &p->samples[i];
         double value = p->values[(size_t)i * p->n_types + v->options.type];
         for (uint32_t k = 0; v->has_sample[i] && k < s->n_labels; k++)
-            add_tag(&t, &p->labels[s->first_label + k], value);
+            if (is_wanted[p->labels[s->first_label + k].key])
+                add_tag(&t, p->labels[s->first_label + k], value);
     }
     if (t.n > 1) qsort_r(t.all, t.n, sizeof *t.all, by_key_and_value, (void *)p);
     struct table table = view_table(v, how, columns, sizeof columns / sizeof *columns);
@@ -101,11 +122,13 @@ void view_tags(const struct view *v, const struct view_print *how) {
         struct table_cell cells[] = {
             {.number = t.all[i].value},
             {.number = view_percent(v, t.all[i].value)},
-            {.text = profile_text(p, t.all[i].key)},
+            {.text = profile_text(p, t.all[i].label.key)},
             {.text = tag_name(p, &t.all[i], how->form == TABLE_AS_TEXT, name, sizeof name)}};
         table_row(&table, cells);
     }
     table_end(&table);
     free(t.all);
+    free(is_wanted);
     index_free(&t.index);
+    return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "report/source.h"
 #include "report/symbols.h"
 #include "report/table.h"
 #include "report/view.h"
@@ -45,8 +46,8 @@ void view_traces(const struct view *v, const struct view_print *how);
 void view_sites(const struct view *v, const struct view_print *how);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
-/* The labels of the samples, and how much each has. */
-void view_tags(const struct view *v, const struct view_print *how);
+/* The labels of the samples, and how much each has. Can fail: the regexps of keys. */
+int view_tags(const struct view *v, const struct view_print *how, struct report_error *e);
 /* The tables of the profile as they are: for people, and for programs. */
 void profile_print_raw(const struct profile *p, FILE *out);
 void profile_write_json(const struct profile *p, FILE *out);
@@ -55,7 +56,8 @@ void profile_write_csv(const struct profile *p, FILE *out);
 void view_flame(const struct view *v, FILE *out, const char *title);
 void view_flame_page(const struct view *v, FILE *out, const char *title);
 
-/* The source of the functions that match, with what each line costs. The view must be by lines. */
+/* The source of the functions that match, with what each line costs. The view must be by lines. A function ends at its
+ * last line that has code, where its binary is here, else at the last that has values. */
 struct view_list_options {
     FILE *out;
     enum table_form form;
@@ -63,7 +65,19 @@ struct view_list_options {
     struct table_unit unit;
     const char *unit_name;
     int width; /* of the values */
+    struct source_search search;
+    bool is_intel; /* view_disasm: Intel's way of writing, not AT&T's */
+    bool is_old;   /* headings, and view_disasm's source lines, as the perl pprof has them */
+    const struct symbols_options
+        *symbols; /* view_list: where a function ends is looked up there; or NULL */
 };
+/* A value of a heading: the perl pprof writes 0.0, where we write 0. */
+static inline const char *list_total(const struct view_list_options *o, double value, char *out,
+                                     size_t n_bytes) {
+    if (value != 0 || !o->is_old) return table_number(o->unit, value, out, n_bytes);
+    (void)snprintf(out, n_bytes, "%.*f", o->unit.decimals, 0.0);
+    return out;
+}
 /* -EINVAL: bad pattern; -ENOENT: no function matches. */
 int view_list(struct view *v, const struct view_list_options *o, struct report_error *e);
 
@@ -93,6 +107,8 @@ bool view_graph_knows(const char *format);
 
 /* profile.proto, gzipped. Gives 0, or -1 with errno. */
 int profile_write_proto(const struct profile *p, FILE *out);
+/* The table of view_top() as a profile.proto: one sample of one frame for each row, with the types cum and flat. */
+int profile_write_top(const struct view *v, FILE *out);
 /* A value as the nearest whole number that a file can hold. */
 static inline int64_t whole_value(double value) {
     if (!(fabs(value) < 9e18)) return value > 0 ? INT64_MAX : value < 0 ? INT64_MIN : 0;

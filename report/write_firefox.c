@@ -9,6 +9,7 @@
 #include "report/text.h"
 #include "report/views.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 1000
@@ -119,16 +120,32 @@ static void put_frames(const struct writing *w) {
     (void)fprintf(w->out, "\"length\":%u},\n", n);
 }
 
-/* Strings: the names of the nodes, then their files. */
+/* The source file of a node as a string of the profile; 0: unknown. */
+static uint32_t file_of(const struct view *v, uint32_t node) {
+    uint32_t function = v->nodes[node].function;
+    return function == PROFILE_NONE ? 0 : v->p->functions[function].file;
+}
+
+/* Each string is there once: the names of the nodes, then their files. */
 static void put_functions(const struct writing *w) {
-    uint32_t n = w->v->n_nodes;
+    uint32_t n = w->v->n_nodes, n_strings = n;
+    uint32_t *number = report_alloc(w->v->p->n_strings * sizeof *number); /* plus one; 0: not yet */
+    for (uint32_t i = 0; i < n; i++) number[w->v->nodes[i].name] = i + 1;
     (void)fputs("\"funcTable\":{", w->out);
     put_count(w, "name", n);
     put_same(w, "isJS", "false", n);
     put_same(w, "relevantForJS", "false", n);
     put_same(w, "resource", "-1", n);
     (void)fputs("\"fileName\":[", w->out);
-    for (uint32_t i = 0; i < n; i++) (void)fprintf(w->out, "%s%u", i ? "," : "", n + i);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t file = file_of(w->v, i);
+        if (file != 0 && number[file] == 0) number[file] = ++n_strings;
+        if (i > 0) (void)fputc(',', w->out);
+        if (file != 0)
+            (void)fprintf(w->out, "%u", number[file] - 1);
+        else
+            (void)fputs("null", w->out);
+    }
     (void)fputs("],", w->out);
     put_same(w, "lineNumber", "null", n);
     put_same(w, "columnNumber", "null", n);
@@ -137,14 +154,15 @@ static void put_functions(const struct writing *w) {
         if (i > 0) (void)fputs(",\n", w->out);
         text_json(w->out, view_name(w->v, i));
     }
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t function = w->v->nodes[i].function;
+    for (uint32_t i = 0; i < n; i++) { /* in the order in which they were numbered */
+        uint32_t file = file_of(w->v, i);
+        if (file == 0 || number[file] <= n) continue;
         (void)fputs(",\n", w->out);
-        text_json(w->out, function == PROFILE_NONE
-                              ? ""
-                              : profile_text(w->v->p, w->v->p->functions[function].file));
+        text_json(w->out, profile_text(w->v->p, file));
+        number[file] = 1; /* written */
     }
     (void)fputs("]", w->out);
+    free(number);
 }
 
 void view_firefox(const struct view *v, const char *title, FILE *out) {

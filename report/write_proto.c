@@ -95,6 +95,7 @@ static void put_location(struct writing *w, uint32_t i) {
     for (uint32_t k = 0; k < l->n_lines; k++) {
         put_number(&w->part, 1, p->lines[l->first_line + k].function + 1);
         put_number(&w->part, 2, p->lines[l->first_line + k].line);
+        put_number(&w->part, 3, p->lines[l->first_line + k].column);
         put_message(&w->sub, 4, &w->part);
     }
     put_message(&w->whole, 4, &w->sub);

@@ -2,7 +2,7 @@
  *
  *   {"types": [{"name", "unit"}], "default_type", "period", "time_ns", "duration_ns",
  *    "samples": [{"values": [...], "stack": [location ids, leaf first], "labels": {...}}],
- *    "locations": [{"id", "address", "mapping", "lines": [{"function", "file", "line", "start_line"}]}],
+ *    "locations": [{"id", "address", "mapping", "lines": [{"function", "file", "line", "column", "start_line"}]}],
  *    "mappings": [{"id", "start", "limit", "offset", "file", "build_id"}]}
  *
  * Addresses are text, "0x...": JSON's numbers cannot hold them.   Climate: cli.
@@ -70,7 +70,8 @@ static void put_locations(const struct profile *p, FILE *out) {
             put_key(out, "function", profile_text(p, f->name));
             (void)fputc(',', out);
             put_key(out, "file", profile_text(p, f->file));
-            (void)fprintf(out, ",\"line\":%u,\"start_line\":%u}", line->line, f->start_line);
+            (void)fprintf(out, ",\"line\":%u,\"column\":%u,\"start_line\":%u}", line->line,
+                          line->column, f->start_line);
         }
         (void)fputs("]}", out);
     }

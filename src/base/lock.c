@@ -24,12 +24,20 @@ void vt__lock_slow(struct vt_lock *l) {
 void vt__lock_wake(struct vt_lock *l) { vt__os_wake(&l->word, 1); }
 
 #ifdef VT_WITH_AUDIT
-static __thread uint64_t held __attribute__((tls_model("initial-exec"))); /* bit per rank */
+#define BITS 64u
+#define N_WORDS ((VT_LOCK_COUNT + BITS - 1) / BITS)
+
+static __thread uint64_t held[N_WORDS]
+    __attribute__((tls_model("initial-exec"))); /* bit per rank */
 
 void vt__lock_note_taken(struct vt_lock *l) {
-    VT_ASSERT(held >> l->rank == 0);
-    held |= UINT64_C(1) << l->rank;
+    unsigned word = l->rank / BITS, bit = l->rank % BITS;
+    VT_ASSERT(held[word] >> bit == 0);
+    for (unsigned i = word + 1; i < N_WORDS; i++) VT_ASSERT(held[i] == 0);
+    held[word] |= UINT64_C(1) << bit;
 }
 
-void vt__lock_note_given(struct vt_lock *l) { held &= ~(UINT64_C(1) << l->rank); }
+void vt__lock_note_given(struct vt_lock *l) {
+    held[l->rank / BITS] &= ~(UINT64_C(1) << l->rank % BITS);
+}
 #endif

@@ -17,6 +17,7 @@ VT_HIDDEN_BEGIN
 
 enum vt_lock_rank {
     VT_LOCK_START,  /* life: one thread initialises */
+    VT_LOCK_WAITS,  /* life: the contention profile is started or stopped */
     VT_LOCK_CPU,    /* life: the CPU profiler is started or stopped */
     VT_LOCK_TASKS,  /* probe: which threads have a timer */
     VT_LOCK_PROBE,  /* probe: what is known about samples */

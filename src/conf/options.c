@@ -283,3 +283,13 @@ void vt__options_help(struct vt_text *t) {
         vt__text_put(t, ")\n");
     }
 }
+
+unsigned vt__option_choice(const struct vt_choice *c, unsigned dflt) {
+    const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
+    if (wanted == NULL) return dflt;
+    for (unsigned i = 0; i < vt_countof(c->words); i++)
+        if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
+    vt__warn(c->what, wanted, c->takes);
+    vt__option_values[c->option] = 0; /* said once */
+    return dflt;
+}

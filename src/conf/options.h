@@ -46,6 +46,15 @@ void vt__options_read(
 void vt__options_help(struct vt_text *t);
 void vt__option_show(struct vt_text *t, enum vt_option o, uint64_t value);
 
+/* An option that takes one of some words; a NULL among them is one it does not take. */
+struct vt_choice {
+    enum vt_option option;
+    const char *what, *takes; /* for the warning */
+    const char *words[6];
+};
+/* The number of the word; `dflt` if there is none or, after a warning, another one. */
+unsigned vt__option_choice(const struct vt_choice *c, unsigned dflt);
+
 /* "vitrine: warning: <a> '<subject>'<b>", one write. */
 void vt__warn(const char *a, const char *subject, const char *b);
 

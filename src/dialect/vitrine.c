@@ -7,6 +7,7 @@
 #include "dump/stats.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/contention.h"
 #include "life/cpu.h"
 #include "life/life.h"
 #include "probe/exact.h"
@@ -94,6 +95,17 @@ VT_EXPORT int vt_cpu_start(const char *file) {
 VT_EXPORT int vt_cpu_dump(const char *path) { return vt__life_cpu_dump(path); }
 
 VT_EXPORT int vt_cpu_stop(void) { return vt__life_cpu_stop(); }
+
+/* ---- contention profiles ---- */
+
+VT_EXPORT int vt_contention_start(const char *file) {
+    int err = vt__life_start();
+    return err != 0 ? err : vt__life_contention_start(file);
+}
+
+VT_EXPORT int vt_contention_dump(const char *path) { return vt__life_contention_dump(path); }
+
+VT_EXPORT int vt_contention_stop(void) { return vt__life_contention_stop(); }
 
 /* ---- labels ---- */
 

@@ -1,4 +1,4 @@
-/* cpu_profile.c - the CPU profiler's counts as rows, and the choice of a format for them. See cpu_profile.h.
+/* cpu_profile.c - what the CPU profiler and the waits counted as rows, and the choice of a format for them. See cpu_profile.h.
  *
  * Climate: host, no malloc.   Owns: nothing.
  */
@@ -9,38 +9,44 @@
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "probe/upcalls.h"
-#include "stack/stack.h"
 
-static bool next(void *state, struct vt_cpu_stack *row) {
+void vt__cpu_row_set(struct vt_cpu_stack *row, struct vt_cpu_rows *r, const struct vt_count *c) {
+    row->n_pcs = vt__depot_get(c->stack, &row->pc);
+    row->n_labels = vt__life_label_pairs(c->label, r->keys, r->values, VT_CPU_ROW_LABELS);
+    row->label_keys = r->keys;
+    row->label_values = r->values;
+    row->n = c->n;
+    row->on_ns = c->on_ns;
+    row->off_ns = c->off_ns;
+}
+
+void vt__cpu_rows_rewind(void *state) { ((struct vt_cpu_rows *)state)->cursor = 0; }
+
+static bool next_cpu(void *state, struct vt_cpu_stack *row) {
     struct vt_cpu_rows *r = state;
     struct vt_cpu_row c;
     if (!vt__cpu_next(&r->cursor, &c)) return false;
-    row->n_pcs = vt__depot_get(c.stack, &row->pc);
+    vt__cpu_row_set(row, r, &c.count);
     row->thread = (uint32_t)c.tid;
     row->thread_name = c.thread_name;
-    row->n_labels = vt__life_label_pairs(c.label, r->keys, r->values, VT_CPU_ROW_LABELS);
-    row->label_keys = r->keys;
-    row->label_values = r->values;
-    row->n = c.n;
-    row->on_ns = c.on_ns;
-    row->off_ns = c.off_ns;
     return true;
 }
-
-static void rewind_rows(void *state) { ((struct vt_cpu_rows *)state)->cursor = 0; }
 
 struct vt_cpu_source vt__cpu_source(struct vt_cpu_rows *rows) {
     struct vt_cpu_totals t;
     vt__cpu_totals(&t);
     *rows = (struct vt_cpu_rows){0};
-    return (struct vt_cpu_source){.period_ns = t.period_ns,
+    bool is_wall = t.clock == VT_CPU_WALL || t.clock == VT_CPU_REAL;
+    return (struct vt_cpu_source){.kind = is_wall ? VT_WALL_TIME : VT_CPU_TIME,
+                                  .period_ns = t.period_ns,
                                   .time_ns = t.since_ns,
                                   .duration_ns = vt__os_wall_ns() - t.since_ns,
-                                  .is_wall = t.clock == VT_CPU_WALL || t.clock == VT_CPU_REAL,
                                   .state = rows,
-                                  .rewind = rewind_rows,
-                                  .next = next};
+                                  .rewind = vt__cpu_rows_rewind,
+                                  .next = next_cpu};
 }
+
+/* ---- rows ---- */
 
 bool vt__cpu_stack_next(const struct vt_cpu_source *src, struct vt_cpu_stack *row) {
     *row = (struct vt_cpu_stack){0};
@@ -60,6 +66,7 @@ uint64_t vt__cpu_n_periods(const struct vt_cpu_source *src) {
 static int (*const writers[])(struct vt_out *o, const struct vt_cpu_source *src) = {
     [VT_CPU_PROTO_FORMAT] = vt__cpu_proto,
     [VT_CPU_GPERFTOOLS_FORMAT] = vt__cpu_gperftools,
+    [VT_CONTENTION_FORMAT] = vt__contention_text,
 };
 
 struct job {

@@ -160,11 +160,11 @@ static void rewind_rows(void *state) {
 }
 
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
-    uint64_t now_ns = vt__os_wall_ns();
+    uint64_t since_ns = vt__sample_since_ns(), now_ns = vt__os_wall_ns();
     bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK || kind == VT_HEAP_LIFETIMES;
     bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
     *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps};
     rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
-    return (struct vt_heap_source){kind, rows->period_bytes, now_ns, now_ns - vt__sample_since_ns(),
+    return (struct vt_heap_source){kind, rows->period_bytes, since_ns, now_ns - since_ns,
                                    rows, rewind_rows,        next};
 }

@@ -40,7 +40,7 @@ struct vt_heap_source {
     enum vt_heap_kind kind;
     uint64_t
         period_bytes; /* mean bytes between samples; 1 when exact, or when seen_* are estimates */
-    uint64_t time_ns, duration_ns; /* wall clock of the dump; since the start of recording */
+    uint64_t time_ns, duration_ns; /* wall clock of the start of recording; since then */
     void *state;
     void (*rewind)(void *state); /* called before every pass, the first too */
     /* false at the end; the row's pointers are valid until the next call. Fields not set are 0: the writer clears the row. */

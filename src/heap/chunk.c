@@ -199,7 +199,8 @@ static bool pool_grow(size_t n, size_t align) {
     return true;
 }
 
-#define GROW_TRIES 64 /* one is enough, unless constrained mode meets obstacles */
+#define RUNS_TO_LOOK_AT 8 /* each costs a line of the table */
+#define GROW_TRIES 64     /* one is enough, unless constrained mode meets obstacles */
 
 /* These free chunks come into use: does the hard limit allow it? Dirty ones are counted already. Under the pool lock. */
 static bool limit_allows(size_t first, size_t n) {
@@ -287,23 +288,37 @@ static struct chunk *find_roomy_chunk(struct vt_shard *sh, unsigned n, uint64_t 
     return c;
 }
 
+/* Of these runs in c the first that was a slab of this class before: its lines are in the cache, and nothing lies behind its last
+ * block. A few are looked at; if there is none, the lowest. */
+static unsigned choose_run(const struct chunk *c, uint64_t runs, unsigned cls) {
+    const struct slab *s = vt__slab((slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES));
+    uint64_t left = runs;
+    for (unsigned looked = 0; left != 0 && looked < RUNS_TO_LOOK_AT; looked++, left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        if (s[i].cls == cls) return i;
+    }
+    return (unsigned)__builtin_ctzll(runs);
+}
+
 /* n slices in a row out of c. Under the shard lock. */
-static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, size_t *n_clean) {
+static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, unsigned cls, size_t *n_clean) {
     uint64_t dirty_runs = runs_of(c->free_slices & c->dirty_slices, n) & starts;
-    uint64_t runs = dirty_runs != 0 ? dirty_runs : runs_of(c->free_slices, n) & starts;
-    unsigned first = (unsigned)__builtin_ctzll(runs);
+    unsigned first = dirty_runs != 0
+                         ? choose_run(c, dirty_runs, cls)
+                         : (unsigned)__builtin_ctzll(runs_of(c->free_slices, n) & starts);
     *n_clean = use_slices(c, mask_of(first, n));
     return (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first);
 }
 
-static int take_from_shard(unsigned n, size_t align, slab_id *first, size_t *n_clean) {
+static int take_from_shard(unsigned n, size_t align, unsigned cls, slab_id *first,
+                           size_t *n_clean) {
     struct vt_shard *sh = my_shard();
     bool is_roomy = align == VT_ROOM_TO_GROW;
     uint64_t starts = is_roomy || align == 1 ? ~UINT64_C(0) : aligned_bits(align);
     vt_lock(&sh->lock);
     struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
     if (c == NULL) c = fresh_chunk(sh);
-    if (c != NULL) *first = cut(c, n, starts, n_clean);
+    if (c != NULL) *first = cut(c, n, starts, cls, n_clean);
     vt_unlock(&sh->lock);
     return c != NULL ? 0 : -ENOMEM;
 }
@@ -335,7 +350,8 @@ static bool is_whole_chunks(size_t n_slices, size_t align) {
 }
 
 /* The system has no more: what is free in the chunks of other nodes is better than nothing. */
-static int take_from_others(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
+static int take_from_others(size_t n_slices, size_t align, unsigned cls, slab_id *first,
+                            size_t *n_clean) {
     if (is_whole_chunks(n_slices, align)) return -ENOMEM;
     uint64_t starts = align == 1 || align == VT_ROOM_TO_GROW ? ~UINT64_C(0) : aligned_bits(align);
     struct chunk *c = NULL;
@@ -343,27 +359,27 @@ static int take_from_others(size_t n_slices, size_t align, slab_id *first, size_
         struct vt_shard *sh = &vt__shards[i];
         vt_lock(&sh->lock);
         c = find_chunk(sh, (unsigned)n_slices, starts);
-        if (c != NULL) *first = cut(c, (unsigned)n_slices, starts, n_clean);
+        if (c != NULL) *first = cut(c, (unsigned)n_slices, starts, cls, n_clean);
         vt_unlock(&sh->lock);
     }
     return c != NULL ? 0 : -ENOMEM;
 }
 
-static int take(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
+static int take(size_t n_slices, size_t align, unsigned cls, slab_id *first, size_t *n_clean) {
     *n_clean = 0;
     return is_whole_chunks(n_slices, align)
                ? take_chunks(n_slices, align, first, n_clean)
-               : take_from_shard((unsigned)n_slices, align, first, n_clean);
+               : take_from_shard((unsigned)n_slices, align, cls, first, n_clean);
 }
 
-int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero) {
+int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero) {
     size_t n_clean;
     if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
     vt__purge_before_take(n_slices);
-    int err = take(n_slices, align, first, &n_clean);
+    int err = take(n_slices, align, cls, first, &n_clean);
     if (err != 0 && vt__purge_all() > 0)
-        err = take(n_slices, align, first, &n_clean); /* the system may lack what we held */
-    if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
+        err = take(n_slices, align, cls, first, &n_clean); /* the system may lack what we held */
+    if (err != 0) err = take_from_others(n_slices, align, cls, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
     vt__hugepages_consider(*first / VT_CHUNK_SLICES);

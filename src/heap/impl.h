@@ -279,9 +279,10 @@ _Static_assert(sizeof(struct chunk) <= 64, "a chunk's descriptor stays in one ca
 extern struct chunk *vt__chunks;
 int vt__chunks_open(void);
 /* A run of slices: 0 and the first one. `align` in slices, a power of two; or VT_ROOM_TO_GROW, for a place with free slices
- * behind it. is_zero: all of it reads as zero. */
+ * behind it. `cls` is what they are for: a run that was such a slab before is preferred. is_zero: all of it reads as zero. */
 #define VT_ROOM_TO_GROW SIZE_MAX
-int vt__slices_take(size_t n_slices, size_t align, slab_id *first, bool *is_zero);
+#define VT_CLASS_NONE UINT8_MAX
+int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero);
 void vt__slices_give(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);

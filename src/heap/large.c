@@ -26,10 +26,11 @@ static void *alloc(size_t n_bytes, size_t align_slices, bool zero) {
     slab_id first;
     bool is_zero;
     size_t n_slices = slices_for(vt_max(n_bytes, 1));
-    if (vt__slices_take(n_slices, align_slices, &first, &is_zero) != 0) return NULL;
+    if (vt__slices_take(n_slices, align_slices, VT_CLASS_NONE, &first, &is_zero) != 0) return NULL;
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
+    s->cls = VT_CLASS_NONE;
     s->state = SLAB_FREE; /* not sampled */
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */

@@ -18,6 +18,8 @@
 #include "os/os.h"
 
 #define REFUSAL_MS MSEC(1000)
+#define TAILS_MS MSEC(1000) /* in each second the ends of this many bytes are given back */
+#define TAILS_BYTES MiB(4)
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -183,15 +185,29 @@ void vt__purge_after_give(uint64_t now_ms) {
         atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
 }
 
-void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
-    size_t used = vt_round_up(n_bytes, VT_OS_PAGE);
-    size_t tail = n_slices * VT_SLICE - used;
-    if (tail >= VT_TAIL_MIN_BYTES) vt__os_purge((char *)vt__slice_address(first) + used, tail);
-}
-
 bool vt__purge_is_pressed(void) {
     size_t soft = vt__pool.soft_limit_bytes;
     return soft != 0 && used_bytes() + dirty_bytes() > soft / 4 * 3;
+}
+
+/* Slices that go round quickly would lose and regain their ends for ever. Two threads that come here at once may both pass. */
+static bool may_purge_tail(size_t n_bytes) {
+    static _Atomic uint64_t since_ms;
+    static _Atomic size_t n_given;
+    uint64_t now_ms = vt__os_now_ms();
+    if (now_ms - atomic_load_explicit(&since_ms, memory_order_relaxed) >= TAILS_MS) {
+        atomic_store_explicit(&since_ms, now_ms, memory_order_relaxed);
+        atomic_store_explicit(&n_given, 0, memory_order_relaxed);
+    }
+    size_t before = atomic_fetch_add_explicit(&n_given, n_bytes, memory_order_relaxed);
+    return before < TAILS_BYTES || vt__purge_is_pressed();
+}
+
+void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
+    size_t used = vt_round_up(n_bytes, VT_OS_PAGE);
+    size_t tail = n_slices * VT_SLICE - used;
+    if (tail >= VT_TAIL_MIN_BYTES && may_purge_tail(tail))
+        vt__os_purge((char *)vt__slice_address(first) + used, tail);
 }
 
 void vt__purge_before_take(size_t n_slices) {

@@ -91,11 +91,11 @@ struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     const struct vt_class *k = &vt__classes[cls];
     slab_id first;
     bool is_zero;
-    if (vt__slices_take(k->n_slices, /* align */ 1, &first, &is_zero) != 0) return NULL;
+    if (vt__slices_take(k->n_slices, /* align */ 1, cls, &first, &is_zero) != 0) return NULL;
     /* no block lies behind 512 of 16 to 48 bytes, or one of 33 to 56 KiB */
-    if (!is_zero && k->has_tail)
-        vt__purge_tail(first, k->n_slices, (size_t)k->capacity * k->block_bytes);
     struct slab *s = vt__slab(first);
+    if (!is_zero && k->has_tail && s->cls != cls)
+        vt__purge_tail(first, k->n_slices, (size_t)k->capacity * k->block_bytes);
     s->recip = k->recip;
     s->room = 0;
     s->free = NULL;
@@ -103,7 +103,10 @@ struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     s->cls = (uint8_t)cls;
     s->delta = 0;
     s->was_zero = is_zero;
-    for (unsigned i = 1; i < k->n_slices; i++) s[i].delta = (uint8_t)i;
+    for (unsigned i = 1; i < k->n_slices; i++) {
+        s[i].delta = (uint8_t)i;
+        s[i].cls = VT_CLASS_NONE;
+    }
     vt__slab_change_owner(s, owner);
     return s;
 }

@@ -21,8 +21,11 @@
 #include "dump/stats.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/cpu.h"
+#include "life/forks.h"
 #include "life/life.h"
 #include "os/os.h"
+#include "probe/cpu.h"
 #include "probe/exact.h"
 #include "probe/probe.h"
 #include "vitrine-control.h"
@@ -111,6 +114,33 @@ static int do_stop(const struct vt_control_request *r) {
     return 0;
 }
 
+static int do_cpu_start(const struct vt_control_request *r) {
+    struct vt_cpu_wish wish = {.path = r->text, .is_unprepared = true};
+    if (r->text[0] == '\0') return refuse(-EINVAL, "no file");
+    int err = vt__life_cpu_start(&wish);
+    return err == -EBUSY ? refuse(err, "a CPU profile is being made already") : err;
+}
+
+/* What was written, if it was. */
+static int tell_cpu_file(int err, const char *path) {
+    char name[VT_PROFILE_NAME_BYTES];
+    if (err == -ENOENT && !vt__cpu_is_on()) return refuse(err, "no CPU profile is being made");
+    if (err != 0) return err;
+    if (path == NULL) vt__life_cpu_file(name);
+    put_text(path != NULL ? path : name);
+    return 0;
+}
+
+static int do_cpu_dump(const struct vt_control_request *r) {
+    const char *path = r->text[0] != '\0' ? r->text : NULL;
+    return tell_cpu_file(vt__life_cpu_dump(path), path);
+}
+
+static int do_cpu_stop(const struct vt_control_request *r) {
+    (void)r;
+    return tell_cpu_file(vt__life_cpu_stop(), NULL);
+}
+
 static int (*const commands[])(const struct vt_control_request *r) = {
 #define ROW(number, name, takes, word, help) [number] = do_##name,
     VT_CONTROL_COMMANDS(ROW)
@@ -149,6 +179,7 @@ static void answer(uint32_t id) {
 
 void vt__life_control_wanted(void) {
     while (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0 &&
+           !vt__life_is_forking() && /* this thread has the profilers' locks */
            !atomic_exchange_explicit(&control.is_working, true, memory_order_acquire)) {
         /* acquire: the client wrote the request before; the sum tells if we are wrong */
         uint32_t id = __atomic_exchange_n(&vt_control.wanted, 0, __ATOMIC_ACQUIRE);

@@ -1,14 +1,10 @@
 /* cpu.c - CPU profiles: when they begin and end, and what their files are called.
  *
  *   by option (cpu_profile, or gperftools' CPUPROFILE) from before main to the end; by a signal (cpu_switch), on and off in turns;
- *   by call (vt_cpu_start, ProfilerStart)
- *
- *   FILE          the process that was asked            FILE.0, FILE.1 ...   the same by signal
- *   FILE_PID      the child of a fork, from there on; a program that such a process started
+ *   by call (vt_cpu_start, ProfilerStart) or by another process (control.c)
  *
  * A file is written when the profile begins, so that a name that cannot be written is known then, and again when it ends. A
- * child leaves none if it has no sample. How a program knows that its parent has the name already: the first one writes its
- * process id behind the name in the environment it was given.
+ * child leaves none if it has no sample. profile_file.h has the names.
  *
  * Climate: host, no malloc. The switch is a signal handler; it only tries the lock, and leaves the work to who has it. That
  * one holds signals back meanwhile, so no handler ever waits for what it interrupted.
@@ -17,14 +13,14 @@
 #include "life/cpu.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "base/lock.h"
 #include "conf/options.h"
 #include "dump/cpu_profile.h"
-#include "life/mark.h"
+#include "life/forks.h"
+#include "life/since.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "stack/stack.h"
@@ -33,57 +29,30 @@ static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_CPU);
 static struct {
     _Atomic uint32_t n_switched; /* signals that nobody has acted upon yet */
     /* under the lock */
-    struct vt_cpu_wish wish; /* its path is `path` */
-    bool is_on, is_child, has_number;
-    unsigned number;
-    char path[VT_CPU_PATH_BYTES];   /* as it was given */
-    char folder[VT_CPU_PATH_BYTES]; /* where a relative one belongs: the program may move on */
+    struct vt_cpu_wish wish; /* its path is the file's */
+    bool is_on;
+    struct vt_profile_file file;
 } cpu;
-
-/* ---- names ---- */
-
-static int name_file(char *buf, size_t n_bytes) {
-    struct vt_text t = {buf, n_bytes, 0, false, NULL, NULL};
-    if (cpu.path[0] != '/' && cpu.folder[0] != '\0') {
-        vt__text_put(&t, cpu.folder);
-        vt__text_char(&t, '/');
-    }
-    vt__text_put(&t, cpu.path);
-    if (cpu.is_child) {
-        vt__text_char(&t, '_');
-        vt__text_uint(&t, (uint64_t)vt__os_pid());
-    }
-    if (cpu.has_number) {
-        vt__text_char(&t, '.');
-        vt__text_uint(&t, cpu.number);
-    }
-    vt__text_char(&t, '\0');
-    if (!t.is_cut) return 0;
-    buf[0] = '\0';
-    return -ENAMETOOLONG;
-}
 
 /* ---- files ---- */
 
 static enum vt_cpu_format format_of_options(void) {
-    const char *wanted = vt_opt_text(cpu_format);
-    if (wanted == NULL)
-        return cpu.wish.is_gperftools ? VT_CPU_GPERFTOOLS_FORMAT : VT_CPU_PROTO_FORMAT;
-    if (vt__str_equal(wanted, "gperftools")) return VT_CPU_GPERFTOOLS_FORMAT;
-    if (!vt__str_equal(wanted, "proto")) {
-        vt__warn("unknown format", wanted, " in option cpu_format: it takes proto or gperftools");
-        vt_opt(cpu_format) = 0; /* said once */
-    }
-    return VT_CPU_PROTO_FORMAT;
+    static const struct vt_choice formats = {
+        VT_OPT_cpu_format,
+        "unknown format",
+        " in option cpu_format: it takes proto or gperftools",
+        {[VT_CPU_PROTO_FORMAT] = "proto", [VT_CPU_GPERFTOOLS_FORMAT] = "gperftools"}};
+    return (enum vt_cpu_format)vt__option_choice(
+        &formats, cpu.wish.is_gperftools ? VT_CPU_GPERFTOOLS_FORMAT : VT_CPU_PROTO_FORMAT);
 }
 
 static int write_profile(const char *path) {
-    char own[2 * VT_CPU_PATH_BYTES];
+    char own[VT_PROFILE_NAME_BYTES];
     struct vt_cpu_rows rows;
     struct vt_cpu_source source = vt__cpu_source(&rows);
     if (path == NULL) {
-        if (cpu.is_child && vt__cpu_n_periods(&source) == 0) return 0;
-        int err = name_file(own, sizeof(own));
+        if (cpu.file.is_child && vt__cpu_n_periods(&source) == 0) return 0;
+        int err = vt__profile_file_name(&cpu.file, own);
         if (err != 0) return err;
         path = own;
     }
@@ -109,19 +78,16 @@ static void say_closing_line(void) {
 /* ---- on and off, under the lock ---- */
 
 static enum vt_cpu_clock clock_of_options(void) {
-    static const char *const names[VT_CPU_N_CLOCKS] = {[VT_CPU_THREAD] = "thread",
-                                                       [VT_CPU_PERF] = "perf",
-                                                       [VT_CPU_PROCESS] = "process",
-                                                       [VT_CPU_REAL] = "real",
-                                                       [VT_CPU_WALL] = "wall"};
-    const char *wanted = vt_opt_text(cpu_clock);
-    if (wanted == NULL) return VT_CPU_THREAD;
-    for (unsigned i = 0; i < VT_CPU_N_CLOCKS; i++)
-        if (vt__str_equal(wanted, names[i])) return (enum vt_cpu_clock)i;
-    vt__warn("unknown clock", wanted,
-             " in option cpu_clock: it takes thread, perf, process, real or wall");
-    vt_opt(cpu_clock) = 0; /* said once */
-    return VT_CPU_THREAD;
+    static const struct vt_choice clocks = {
+        VT_OPT_cpu_clock,
+        "unknown clock",
+        " in option cpu_clock: it takes thread, perf, process, real or wall",
+        {[VT_CPU_THREAD] = "thread",
+         [VT_CPU_PERF] = "perf",
+         [VT_CPU_PROCESS] = "process",
+         [VT_CPU_REAL] = "real",
+         [VT_CPU_WALL] = "wall"}};
+    return (enum vt_cpu_clock)vt__option_choice(&clocks, VT_CPU_THREAD);
 }
 
 static int start_clock(void) {
@@ -129,7 +95,8 @@ static int start_clock(void) {
                                .frequency = (unsigned)vt_opt(cpu_frequency),
                                .signal = (int)vt_opt(cpu_signal),
                                .filter = cpu.wish.filter,
-                               .filter_arg = cpu.wish.filter_arg};
+                               .filter_arg = cpu.wish.filter_arg,
+                               .since_ns = cpu.wish.since_ns};
     int err = vt__cpu_start(&plan);
     if (err == 0 || plan.clock != VT_CPU_PERF) return err;
     vt__warn("the system refuses the clock", "perf",
@@ -163,8 +130,8 @@ static int stop_locked(void) {
 
 static void switch_locked(void) {
     if (!cpu.is_on) {
-        if (cpu.has_number) cpu.number++;
-        cpu.has_number = true;
+        if (cpu.file.has_number) cpu.file.number++;
+        cpu.file.has_number = true;
         (void)start_locked();
     } else {
         (void)stop_locked();
@@ -204,60 +171,49 @@ static void on_switch(int number) {
 
 /* ---- fork ---- */
 
-/* A handler that interrupts a fork, and forks, comes here again. Signals are not held back: the time of a fork is counted where
- * it is spent. */
-static __thread unsigned n_forks __attribute__((tls_model("initial-exec")));
-
 static void fork_prepare(void) {
-    if (n_forks++ != 0) return;
     vt_lock(&lock);
     vt__cpu_fork_prepare();
 }
 
 static void fork_parent(void) {
-    if (--n_forks != 0) return;
     vt__cpu_fork_done(/* is_child */ false);
     act_on_switches();
     vt_unlock(&lock);
 }
 
 static void fork_child(void) {
-    n_forks = 0;
     vt__cpu_fork_done(/* is_child */ true);
-    cpu.is_child = cpu.is_child || cpu.path[0] != '\0';
-    cpu.has_number = cpu.has_number && cpu.is_on;
+    vt__profile_file_fork_child(&cpu.file);
+    cpu.file.has_number = cpu.file.has_number && cpu.is_on;
     vt_lock_reset(&lock);
 }
 
 static _Atomic bool is_watched; /* forks and births: a profile has begun, at least once */
 
 static void watch(void) {
+    static const struct vt_fork_hook hook = {fork_prepare, fork_parent, fork_child};
     if (atomic_exchange_explicit(&is_watched, true, memory_order_relaxed)) return;
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    vt__life_at_fork(VT_FORK_CPU, &hook);
     vt__life_watch_births();
 }
 
 /* ---- for others ---- */
 
-static int set_wish(const struct vt_cpu_wish *wish) {
-    struct vt_text t = {cpu.path, VT_CPU_PATH_BYTES - 1, 0, false, NULL, NULL};
-    vt__text_put(&t, wish->path);
-    cpu.path[t.len] = '\0';
-    vt__os_folder(cpu.folder, sizeof(cpu.folder));
+static void set_wish(const struct vt_cpu_wish *wish) {
     cpu.wish = *wish;
-    cpu.wish.path = cpu.path;
-    return t.is_cut ? -ENAMETOOLONG : 0;
+    cpu.wish.path = cpu.file.path;
 }
 
 int vt__life_cpu_start(const struct vt_cpu_wish *wish) {
     uint64_t mask;
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     watch();
-    vt__stack_modules_changed(); /* where libc does not tell, we look */
+    if (!wish->is_unprepared) vt__stack_modules_changed(); /* where libc does not tell, we look */
     enter(&mask);
-    int err = cpu.is_on ? -EBUSY : set_wish(wish);
+    int err = cpu.is_on ? -EBUSY : vt__profile_file_set(&cpu.file, wish->path);
     if (err == 0) {
-        cpu.is_child = cpu.has_number = false;
+        set_wish(wish);
         err = start_locked();
     }
     leave(mask);
@@ -281,6 +237,13 @@ int vt__life_cpu_dump(const char *path) {
     return err;
 }
 
+void vt__life_cpu_file(char name[VT_PROFILE_NAME_BYTES]) {
+    uint64_t mask;
+    enter(&mask);
+    (void)vt__profile_file_name(&cpu.file, name);
+    leave(mask);
+}
+
 void vt__life_cpu_state(struct vt_cpu_state_now *out) {
     uint64_t mask;
     struct vt_cpu_rows rows;
@@ -291,14 +254,12 @@ void vt__life_cpu_state(struct vt_cpu_state_now *out) {
         out->is_on = true;
         out->since_ns = source.time_ns;
         out->n_periods = vt__cpu_n_periods(&source);
-        __builtin_memcpy(out->path, cpu.path, sizeof(out->path));
+        __builtin_memcpy(out->path, cpu.file.path, sizeof(out->path));
     }
     leave(mask);
 }
 
 /* ---- from the environment ---- */
-
-static const char *const names[] = {"CPUPROFILE=", "VITRINE=", "VITRINE_CPU_PROFILE="};
 
 static void watch_switch(bool is_gperftools) {
     struct sigaction action = {.sa_handler = on_switch, .sa_flags = SA_RESTART};
@@ -320,22 +281,22 @@ static void watch_switch(bool is_gperftools) {
 void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
     uint64_t mask;
     struct vt_cpu_wish wish = {.path = vt_opt_text(cpu_profile), .is_gperftools = is_gperftools};
+    if (vt_opt(cpu_switch) == 0) wish.since_ns = vt__life_since_ns();
     if (wish.path == NULL || vt__os_is_secure()) return;
     watch();
     enter(&mask);
-    int err = set_wish(&wish);
-    uint64_t first_pid = vt__life_cut_mark(cpu.path);
-    cpu.is_child = wants_pid || (first_pid != 0 && first_pid != (uint64_t)vt__os_pid());
-    if (first_pid == 0) vt__life_mark(names, vt_countof(names), cpu.path);
+    int err = vt__profile_file_from_environment(&cpu.file, wish.path);
+    if (wants_pid) cpu.file.is_child = true;
+    set_wish(&wish);
     if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked();
     leave(mask);
     if (err != 0)
-        vt__warn("no CPU profile", cpu.path, "");
+        vt__warn("no CPU profile", cpu.file.path, "");
     else if (vt_opt(cpu_switch) != 0)
         watch_switch(is_gperftools);
 }
 
-/* After everything that the program runs at its end. */
+/* After everything that the program runs at its end. A process that was made without libc's knowledge is another's copy. */
 __attribute__((destructor)) static void end(void) {
-    if (is_watched && vt__cpu_is_on()) (void)vt__life_cpu_stop();
+    if (is_watched && vt__cpu_is_on() && cpu.file.pid == vt__os_pid()) (void)vt__life_cpu_stop();
 }

@@ -2,16 +2,17 @@
 #ifndef VT_LIFE_CPU_H
 #define VT_LIFE_CPU_H
 
-#include "base/base.h"
+#include "life/profile_file.h"
 #include "vitrine.h"
 
 VT_HIDDEN_BEGIN
 
-#define VT_CPU_PATH_BYTES 1024
-
 struct vt_cpu_wish {
     const char *path;
     bool is_gperftools; /* its format, unless the option cpu_format is set, and its closing line */
+    uint64_t since_ns;  /* wall clock of its start, as the file tells it; 0: now */
+    bool
+        is_unprepared; /* inside malloc or a handler: libc's locks may be held, so libc is not asked */
     int (*filter)(void *);
     void *filter_arg;
 };
@@ -21,11 +22,12 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish);
 int vt__life_cpu_stop(void); /* writes the file; -ENOENT when none is being made */
 /* Writes what there is so far to `path`, NULL: to its own file, and goes on. */
 int vt__life_cpu_dump(const char *path);
+void vt__life_cpu_file(char name[VT_PROFILE_NAME_BYTES]); /* the profile's own, or the last one's */
 
 struct vt_cpu_state_now {
     bool is_on;
     uint64_t since_ns, n_periods;
-    char path[VT_CPU_PATH_BYTES]; /* as it was given */
+    char path[VT_PROFILE_PATH_BYTES]; /* as it was given */
 };
 void vt__life_cpu_state(struct vt_cpu_state_now *out);
 

@@ -9,12 +9,12 @@
 #include <stdatomic.h>
 
 #include "life/cpu.h"
+#include "life/life.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "probe/upcalls.h"
 
 #define MAX_BIRTHS 4096u
-#define N_PLAIN_KEYS 32 /* glibc: PTHREAD_KEY_2NDLEVEL_SIZE; for more it allocates */
 
 struct vt_birth {
     vt_thread_main *start;
@@ -93,7 +93,7 @@ void vt__life_watch_births(void) { key.is_there = pthread_key_create(&key.key, e
 
 /* Not promised to be safe in a handler, but so it is: for the first keys libc only stores the value into the thread's block. */
 void vt__life_cpu_seen(void) {
-    if (key.is_there && key.key < N_PLAIN_KEYS) pthread_setspecific(key.key, &key);
+    if (key.is_there && key.key < VT_PLAIN_KEYS) pthread_setspecific(key.key, &key);
 }
 
 void *vt__life_born(void *arg) {

@@ -31,26 +31,8 @@ static struct {
     char prefix[VT_PATH_BYTES];
 } dumps;
 
-/* An option that takes one of some words; a NULL among them is one it does not take. */
-struct choice {
-    enum vt_option option;
-    const char *what, *takes; /* for the warning */
-    const char *words[6];
-};
-
-/* The number of the word; `dflt` if there is none or, after a warning, another one. */
-static unsigned chosen(const struct choice *c, unsigned dflt) {
-    const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
-    if (wanted == NULL) return dflt;
-    for (unsigned i = 0; i < vt_countof(c->words); i++)
-        if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
-    vt__warn(c->what, wanted, c->takes);
-    vt__option_values[c->option] = 0; /* said once */
-    return dflt;
-}
-
 static enum vt_heap_format format_of_options(void) {
-    static const struct choice formats = {
+    static const struct vt_choice formats = {
         VT_OPT_heap_format,
         "unknown format",
         " in option heap_format: it takes proto, gperftools, jemalloc or collapsed",
@@ -58,12 +40,12 @@ static enum vt_heap_format format_of_options(void) {
          [VT_GPERFTOOLS_HEAP] = "gperftools",
          [VT_JEMALLOC_HEAP] = "jemalloc",
          [VT_COLLAPSED] = "collapsed"}};
-    return (enum vt_heap_format)chosen(&formats, dumps.manner != NULL ? dumps.manner->format
-                                                                      : VT_PROFILE_PROTO);
+    return (enum vt_heap_format)vt__option_choice(
+        &formats, dumps.manner != NULL ? dumps.manner->format : VT_PROFILE_PROTO);
 }
 
 static enum vt_heap_kind kind_of_options(void) {
-    static const struct choice kinds = {
+    static const struct vt_choice kinds = {
         VT_OPT_heap_kind,
         "unknown kind",
         " in option heap_kind: it takes growth, peak, mmap or lifetimes",
@@ -71,7 +53,8 @@ static enum vt_heap_kind kind_of_options(void) {
          [VT_HEAP_PEAK] = "peak",
          [VT_HEAP_MMAP] = "mmap",
          [VT_HEAP_LIFETIMES] = "lifetimes"}};
-    return (enum vt_heap_kind)chosen(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT : VT_HEAP_SAMPLED);
+    return (enum vt_heap_kind)vt__option_choice(&kinds, vt__exact_is_set() ? VT_HEAP_EXACT
+                                                                           : VT_HEAP_SAMPLED);
 }
 
 static int next_name(char *path, enum vt_dump_reason reason) {

@@ -9,6 +9,7 @@
 
 VT_HIDDEN_BEGIN
 
+#define VT_PLAIN_KEYS 32 /* glibc: PTHREAD_KEY_2NDLEVEL_SIZE; for more keys it allocates */
 bool vt__life_watch_threads(
     void); /* once, before the heap is used: the end of a thread is told to us */
 int vt__life_prepare(

@@ -17,6 +17,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "life/since.h"
 #include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/probe.h"
@@ -49,6 +50,8 @@ int vt__life_prepare(void) {
     vt__leave();
     return err;
 }
+
+uint64_t vt__life_since_ns(void) { return vt__sample_since_ns(); }
 
 int vt__life_start(void) {
     if (vt_likely(atomic_load_explicit(&state, memory_order_acquire) == READY)) return 0;

@@ -10,8 +10,10 @@
 
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/forks.h"
 #include "life/life.h"
 #include "os/os.h"
+#include "probe/upcalls.h"
 #include "stack/stack.h"
 
 #define ROUNDS_TO_TRUST 3
@@ -39,20 +41,31 @@ bool vt__life_thread_attached(void) {
     return pthread_setspecific(ends.key, &ends) == 0;
 }
 
+/* As vt__life_cpu_seen in cpu_births.c: it is only a store. */
+void vt__life_thread_seen(void) {
+    if (ends.has_key && ends.key < VT_PLAIN_KEYS && n_rounds == 0)
+        pthread_setspecific(ends.key, &ends);
+}
+
 bool vt__life_thread_is_staying(void) { return n_rounds == 0; }
 
 static void fork_prepare(void) {
+    vt__forks_prepare();
     vt__heap_fork_prepare();
     forks_threads = !vt__os_is_single_threaded();
 }
 
-static void fork_parent(void) { vt__heap_fork_done(/* is_child */ false); }
+static void fork_parent(void) {
+    vt__heap_fork_done(/* is_child */ false);
+    vt__forks_parent();
+}
 
 static void fork_child(void) {
     vt__heap_fork_done(/* is_child */ true);
     vt__life_purger_forget();
     vt__life_control_forget();
     if (forks_threads) vt__stack_forget_threads();
+    vt__forks_child();
 }
 
 bool vt__life_watch_threads(void) {

@@ -1,5 +1,5 @@
-/* upcalls.h - the front door: what the names a library is known by decide. Each library is linked with one of
- * dialect/door_*.c, which defines it. */
+/* upcalls.h - what life needs from the names others know us by: the front door, which is what a library's names decide (one of
+ * dialect/door_*.c in each), and the watch over locks (dialect/locks.c or, in a static library, no_locks.c). */
 #ifndef VT_LIFE_UPCALLS_H
 #define VT_LIFE_UPCALLS_H
 
@@ -16,6 +16,9 @@ struct vt_door {
 };
 
 extern const struct vt_door vt__door;
+
+/* Waits for libc's locks and conditions are told to probe/waits.c, or no more. 0, or -ENOTSUP. Host. */
+int vt__watch_locks(bool on);
 
 VT_HIDDEN_END
 

@@ -59,6 +59,7 @@ void vt__os_wait(void *word, uint32_t while_value);
 void vt__os_wait_ms(void *word, uint32_t while_value, uint64_t ms);
 void vt__os_wake(void *word, int n);
 uint64_t vt__os_now_ms(void);  /* monotonic, coarse */
+uint64_t vt__os_now_ns(void);  /* monotonic */
 uint64_t vt__os_wall_ns(void); /* since 1970 */
 int vt__os_pid(void);
 int vt__os_tid(void);       /* the kernel's id of the calling thread */

@@ -54,11 +54,15 @@ uint64_t vt__os_now_ms(void) {
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-uint64_t vt__os_wall_ns(void) {
+static uint64_t ns_of(clockid_t clock) {
     struct timespec t = {0, 0};
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
+
+uint64_t vt__os_now_ns(void) { return ns_of(CLOCK_MONOTONIC); }
+
+uint64_t vt__os_wall_ns(void) { return ns_of(CLOCK_REALTIME); }
 
 int vt__os_pid(void) { return (int)vt__syscall(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 

@@ -3,7 +3,7 @@
  * The handler is installed by the first start and stays: a signal that was held back while the profiler stopped must not end
  * the program.
  *
- * Climate: host.   Owns: the state.   Locks: none of its own; life/cpu.c lets one caller in at a time.
+ * Climate: host.   Owns: the state, the counts.   Locks: none of its own; life/cpu.c lets one caller in at a time.
  */
 #include <errno.h>
 
@@ -14,6 +14,7 @@
 struct vt_cpu_state vt__cpu;
 
 static _Atomic uint64_t since_ns;
+static struct vt_counts counts = VT_COUNTS; /* by task */
 
 bool vt__cpu_is_on(void) { return atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire); }
 
@@ -29,11 +30,11 @@ static int install(int signal) {
     return sigaction(signal, &now, NULL) == 0 ? 0 : -EINVAL;
 }
 
-static void forget(void) {
-    vt__cpu_forget_counts();
+static void forget(uint64_t from_ns) {
+    vt__counts_forget(&counts);
     atomic_store_explicit(&vt__cpu.n_signals, 0, memory_order_relaxed);
     atomic_store_explicit(&vt__cpu.n_lost, 0, memory_order_relaxed);
-    atomic_store_explicit(&since_ns, vt__os_wall_ns(), memory_order_relaxed);
+    atomic_store_explicit(&since_ns, from_ns, memory_order_relaxed);
 }
 
 int vt__cpu_start(const struct vt_cpu_plan *plan) {
@@ -48,7 +49,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
                                                   : SIGPROF;
     int err = install(vt__cpu.signal);
     if (err != 0) return err;
-    forget();
+    forget(plan->since_ns != 0 ? plan->since_ns : vt__os_wall_ns());
     /* release: all of the above before the first sample; before the threads are looked for, so that those born meanwhile
      * make themselves known */
     atomic_store_explicit(&vt__cpu.is_on, true, memory_order_release);
@@ -60,6 +61,16 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
 void vt__cpu_stop(void) {
     if (!atomic_exchange_explicit(&vt__cpu.is_on, false, memory_order_relaxed)) return;
     vt__cpu_tasks_end();
+}
+
+bool vt__cpu_count(const struct vt_count *more) { return vt__counts_add(&counts, more); }
+
+bool vt__cpu_next(uint32_t *cursor, struct vt_cpu_row *out) {
+    if (!vt__counts_next(&counts, cursor, &out->count)) return false;
+    const struct vt_cpu_task *t = vt__cpu_task(out->count.who);
+    out->tid = t->last_tid;
+    out->thread_name = t->name;
+    return true;
 }
 
 void vt__cpu_totals(struct vt_cpu_totals *out) {
@@ -74,6 +85,6 @@ void vt__cpu_totals(struct vt_cpu_totals *out) {
 void vt__cpu_fork_prepare(void) { vt__cpu_tasks_fork_prepare(); }
 
 void vt__cpu_fork_done(bool is_child) {
-    if (is_child) forget();
+    if (is_child) forget(vt__os_wall_ns());
     vt__cpu_tasks_fork_done(is_child);
 }

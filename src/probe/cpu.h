@@ -4,14 +4,14 @@
  * adds to a count. Nothing is sent to threads that use none, but by the clocks of wall time.
  *
  *   cpu_tick.c     the handler                                signal
- *   cpu_counts.c   the counts, by stack, thread and labels    signal
+ *   counts.c       the counts, by stack, thread and labels    signal
  *   cpu_tasks.c    the threads and their timers               signal; host where it waits for the lock
  *   cpu.c          on and off, fork                           host
  */
 #ifndef VT_PROBE_CPU_H
 #define VT_PROBE_CPU_H
 
-#include "base/base.h"
+#include "probe/counts.h"
 
 VT_HIDDEN_BEGIN
 
@@ -32,6 +32,7 @@ struct vt_cpu_plan {
     int signal;            /* 0: SIGPROF; SIGALRM for VT_CPU_REAL */
     int (*filter)(void *); /* NULL, or called in the handler: 0 drops the sample */
     void *filter_arg;
+    uint64_t since_ns; /* wall clock that the profile tells as its start; 0: now */
 };
 
 /* Counts from now on; counts of before are forgotten. 0 or -errno: -EBUSY if it is on. One caller at a time (life/cpu.c). */
@@ -51,13 +52,11 @@ void vt__cpu_fork_done(bool is_child); /* the child goes on with counts and time
 
 /* Copies of what was counted since the start: *cursor begins at 0. False at the end. Nobody is stopped. */
 struct vt_cpu_row {
-    uint32_t
-        stack; /* depot id; 0: lost. The first frame is where it was interrupted, the others are return addresses */
-    uint32_t label;
+    /* stack 0: lost. The first frame is where it was interrupted, the others are return addresses. n: periods; on: using the
+     * CPU; off: waiting (VT_CPU_WALL only) */
+    struct vt_count count;
     int tid; /* 0: threads that there was no room for */
     const char *thread_name;
-    uint64_t n;             /* periods */
-    uint64_t on_ns, off_ns; /* using the CPU; waiting (VT_CPU_WALL only) */
 };
 bool vt__cpu_next(uint32_t *cursor, struct vt_cpu_row *out);
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "os/os.h"
+#include "probe/counts.h"
 #include "probe/cpu.h"
 #include "probe/upcalls.h"
 #include "stack/stack.h"
@@ -38,10 +39,8 @@ struct vt_cpu_state {
 };
 extern struct vt_cpu_state vt__cpu;
 
-/* cpu_counts.c */
-bool vt__cpu_count(uint32_t stack, uint32_t task, uint32_t label, uint64_t n, uint64_t on_ns,
-                   uint64_t off_ns); /* false: no room */
-void vt__cpu_forget_counts(void);    /* from now on */
+/* cpu.c: by stack, labels and task */
+bool vt__cpu_count(const struct vt_count *more); /* false: no room */
 
 /* Is CPU time of single threads what the clock counts? */
 VT_INLINE bool vt__cpu_is_by_thread(void) {

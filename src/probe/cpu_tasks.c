@@ -183,9 +183,12 @@ static void settle(uint32_t number, int tid) {
         f.hash = vt__frames_hash(f.pc, f.n);
         stack = vt__depot_put(&f);
     }
-    if (vt__cpu_count(stack, number, atomic_load_explicit(&t->last_label, memory_order_relaxed), n,
-                      n * vt__cpu.period_ns, 0))
-        atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+    struct vt_count c = {.stack = stack,
+                         .label = atomic_load_explicit(&t->last_label, memory_order_relaxed),
+                         .who = number,
+                         .n = n,
+                         .on_ns = n * vt__cpu.period_ns};
+    if (vt__cpu_count(&c)) atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
 }
 
 static void remove_task(uint32_t number, int tid, bool is_me) {

@@ -122,8 +122,8 @@ static void sample(struct tick *k, int tid, const void *context) {
     atomic_store_explicit(&t->last_stack, stack, memory_order_relaxed);
     atomic_store_explicit(&t->last_label, label, memory_order_relaxed);
     atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
-    if (!vt__cpu_count(stack, k->task, label, k->n, k->on_ns, k->off_ns))
-        atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
+    struct vt_count c = {stack, label, k->task, k->n, k->on_ns, k->off_ns};
+    if (!vt__cpu_count(&c)) atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
 }
 
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {

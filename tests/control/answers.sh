@@ -36,15 +36,39 @@ check_all() { # check_all WHAT
     rm -f "$TMP/p.$mode".*
 }
 
+# a CPU profile of what happens meanwhile: nothing, or what the program is busy with
+check_cpu() { # check_cpu WHAT
+    refuses 3 "no CPU profile is being made" "$pid" cpu-stop
+    refuses 3 "no CPU profile is being made" "$pid" cpu-dump
+    refuses 3 "no such file or directory" "$pid" cpu-start /nowhere/at/all
+    asks "$pid" cpu-start "$TMP/c.$mode"
+    refuses 3 "is being made already" "$pid" cpu-start "$TMP/d"
+    sleep 0.4
+    [ "$(asks "$pid" cpu-dump "$TMP/c.part")" = "$TMP/c.part" ] || fail "$1: expected the name of the file in between"
+    [ "$(asks "$pid" cpu_dump)" = "$TMP/c.$mode" ] || fail "$1: expected the name of the profile's own file"
+    [ "$(asks "$pid" cpu-stop)" = "$TMP/c.$mode" ] || fail "$1: expected the file's name"
+    "$VITRINE_BIN" top --json "$TMP/c.part" >"$TMP/part.json" && "$VITRINE_BIN" top --json "$TMP/c.$mode" >"$TMP/c.json" ||
+        fail "$1: expected profiles that can be read"
+    case $mode in
+    fast) grep -q '"name":"go_fast"' "$TMP/part.json" && grep -q '"name":"go_fast"' "$TMP/c.json" ;;
+    slow) grep -q '"name":"go_slowly"' "$TMP/part.json" && grep -q '"name":"go_slowly"' "$TMP/c.json" ;;
+    read | poll | none | threads) # what it takes to answer, and no more
+        [ "$(sed -n 's/.*"total":\([0-9]*\).*/\1/p' "$TMP/c.json")" -lt 200000000 ] ;;
+    esac || fail "$1: expected what the program does meanwhile, saw $(cat "$TMP/c.json")"
+    rm "$TMP/c.$mode" "$TMP/c.part"
+}
+
 for mode in read poll threads fast slow none fork own blocked; do
     run "$mode"
     check_all "$mode"
+    check_cpu "$mode"
     end
 done
 for program in static static_pie; do
     mode=read
     run read "$TMP/$program"
     check_all "$program"
+    check_cpu "$program"
     end
 done
 
@@ -70,5 +94,6 @@ end
 # profiles that were begun from outside are written at exit, as others are
 run read
 asks "$pid" start "$TMP/late"
+asks "$pid" cpu-start "$TMP/late.cpu"
 end
-[ -s "$TMP/late.0001.heap" ] || fail "expected a profile at exit"
+[ -s "$TMP/late.0001.heap" ] && [ -s "$TMP/late.cpu" ] || fail "expected profiles at exit"

@@ -44,7 +44,8 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
     view_traces(v, &how);
     view_collapsed(v, &how);
     EXPECT(view_tree(v, &how, &e) == 0);
-    view_tags(v, &how);
+    EXPECT(view_tags(v, &how, &e) == 0);
+    (void)profile_write_top(v, out);
     view_flame(v, out, "t");
     view_flame_page(v, out, "t");
     (void)view_dot(v, &dot, out);

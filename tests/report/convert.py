@@ -57,6 +57,63 @@ for source, units in ((heap, {"inuse_space": "bytes", "inuse_objects": "none", "
 check("speedscope: one type", [p["name"] for p in converted(heap, ".speedscope.json", "--type=alloc_space")["profiles"]], ["alloc_space"])
 
 # ---- Firefox Profiler: tables of columns
+# what each column is an index of, and what else it may be (processed profile, version 46: docs-developer/CHANGELOG-formats.md
+# and src/types/profile.js of firefox-devtools/profiler)
+INDEXES = {
+    ("samples", "stack"): ("stackTable", (None,)), ("stackTable", "frame"): ("frameTable", ()), ("stackTable", "prefix"): ("stackTable", (None,)),
+    ("stackTable", "category"): ("categories", ()), ("frameTable", "func"): ("funcTable", ()), ("frameTable", "category"): ("categories", (None,)),
+    ("frameTable", "nativeSymbol"): ("nativeSymbols", (None,)), ("frameTable", "implementation"): ("strings", (None,)),
+    ("funcTable", "name"): ("strings", ()), ("funcTable", "fileName"): ("strings", (None,)), ("funcTable", "resource"): ("resourceTable", (-1,)),
+    ("resourceTable", "name"): ("strings", ()), ("resourceTable", "host"): ("strings", (None,)), ("resourceTable", "lib"): ("libs", (None,)),
+    ("nativeSymbols", "name"): ("strings", ()), ("nativeSymbols", "libIndex"): ("libs", ()), ("markers", "name"): ("strings", ()),
+    ("markers", "category"): ("categories", ()),
+}
+COLUMNS = {
+    "samples": {"stack", "time", "weight"}, "stackTable": {"frame", "category", "subcategory", "prefix"},
+    "frameTable": {"address", "inlineDepth", "category", "subcategory", "func", "nativeSymbol", "innerWindowID", "implementation", "line", "column"},
+    "funcTable": {"isJS", "relevantForJS", "name", "resource", "fileName", "lineNumber", "columnNumber"},
+    "resourceTable": {"lib", "name", "host", "type"}, "nativeSymbols": {"libIndex", "address", "name", "functionSize"},
+    "markers": {"data", "name", "startTime", "endTime", "phase", "category"},
+}
+
+
+def check_firefox(what, data):
+    meta = data["meta"]
+    check(f"{what}: keys", {"meta", "libs", "threads"} <= set(data), True)
+    check(f"{what}: meta", {k: type(meta[k]) for k in ("version", "preprocessedProfileVersion", "processType", "stackwalk", "product", "symbolicated")},
+          {"version": int, "preprocessedProfileVersion": int, "processType": int, "stackwalk": int, "product": str, "symbolicated": bool})
+    check(f"{what}: a category is grey", [c["color"] for c in meta["categories"] if c["subcategories"]].count("grey"), 1)
+    for thread in data["threads"]:
+        check(f"{what}: thread", {k: type(thread[k]) for k in ("name", "pid", "tid", "isMainThread", "processType", "processStartupTime", "registerTime",
+                                                              "pausedRanges")},
+              {"name": str, "pid": str, "tid": int, "isMainThread": bool, "processType": str, "processStartupTime": int, "registerTime": int,
+               "pausedRanges": list})
+        strings = thread["stringArray"]
+        check(f"{what}: strings are strings, each once", (all(isinstance(s, str) for s in strings), len(set(strings))), (True, len(strings)))
+        sizes = {"strings": len(strings), "categories": len(meta["categories"]), "libs": len(data["libs"])}
+        for name, columns in COLUMNS.items():
+            table = thread[name]
+            sizes[name] = table["length"]
+            check(f"{what}: columns of {name}", {k for k, v in table.items() if isinstance(v, list)}, columns)
+            check(f"{what}: {name}: columns of one length", {len(table[k]) for k in columns}, {table["length"]})
+        for (name, column), (target, others) in INDEXES.items():
+            wrong = [i for i in thread[name][column] if i not in others and not (type(i) is int and 0 <= i < sizes[target])]
+            check(f"{what}: {name}.{column} is of {target}", wrong[:3], [])
+        subcategories = [(c, s) for c, s in zip(thread["stackTable"]["category"], thread["stackTable"]["subcategory"])
+                         if not 0 <= s < len(meta["categories"][c]["subcategories"])]
+        check(f"{what}: subcategories exist", subcategories[:3], [])
+        check(f"{what}: lines are numbers", [l for l in thread["frameTable"]["line"] if l is not None and not (type(l) is int and l > 0)], [])
+
+
+now, before = os.path.join(folder, "now.folded"), os.path.join(folder, "before.folded")
+for path, text in ((now, "main;a;b 10\nmain;c 3\n"), (before, "main;a 4\nmain;c 7\nmain;c;d 1\n"), (os.path.join(folder, "no.folded"), "main 0\n")):
+    with open(path, "w") as f:
+        f.write(text)
+check_firefox("firefox of a heap", converted(heap, ".firefox.json"))
+check_firefox("firefox of a CPU profile", converted(cpu, ".firefox.json"))
+check_firefox("firefox of names alone", converted(now, ".firefox.json"))
+check_firefox("firefox of a difference", converted(now, ".firefox.json", "--base=" + before))
+check_firefox("firefox of nothing", converted(os.path.join(folder, "no.folded"), ".firefox.json"))
 for source, type_name, weight_type, factor in ((heap, "inuse_space", "bytes", 1), (heap, "inuse_objects", "samples", 1),
                                                (cpu, "cpu", "tracing-ms", 1e-6)):
     data = converted(source, ".firefox.json", "--type=" + type_name)
@@ -101,6 +158,13 @@ check_table("trace", [(list(p), v) for p, v in total.items() if v > 1e-3], cpu, 
 status, _, errors = run(VITRINE, "convert", heap, os.path.join(folder, "y.trace.json"))
 check("trace of bytes: refused", (status, os.path.exists(os.path.join(folder, "y.trace.json"))), (2, False))
 check_has("trace of bytes: says why", errors, "a trace is about time, and 'inuse_space' is bytes")
+
+# ---- what was there before stays when the input is bad
+older = os.path.join(folder, "older.speedscope.json")
+with open(older, "w") as f:
+    f.write("older")
+check("a bad input: exit", run(VITRINE, "convert", "/dev/null", older)[0], 3)
+check("a bad input: the older file stays", open(older).read(), "older")
 
 # ---- by --to, to standard output; unknown kinds
 check("--to", json.loads(out(VITRINE, "convert", "--to=speedscope", heap, "-"))["exporter"], "vitrine")

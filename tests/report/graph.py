@@ -128,6 +128,43 @@ check_has("png without graphviz: message", errors, "png needs graphviz, and ther
 status, text, errors = run(PPROF, "--svg", "--base=" + heap, program, heap, env=NO_DOT)
 check("nothing to draw, without graphviz", (status, text, "No nodes to print" in errors), (1, "", True))
 
+# ---- graphviz that fails: the picture is drawn without it, or one line says why; nothing of it is left
+def fake(name, script):
+    path = os.path.join(folder, name)
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\n" + script)
+    os.chmod(path, 0o755)
+    return path
+
+
+FAKES = {"exit 3: dot: out of paper": fake("fails", "cat >/dev/null; echo half a picture; echo dot: out of paper >&2; echo more >&2; exit 3"),
+         "exit 1": fake("at_once", "exit 1"), "ended by signal 11": fake("crashes", "kill -SEGV $$"), "no picture": fake("empty", "cat >/dev/null"),
+         "Permission denied": os.path.join(folder, "not_executable")}
+open(os.path.join(folder, "not_executable"), "w").close()
+for why, program_of_it in FAKES.items():
+    env = {"DOT": program_of_it}
+    for kind, first in (("svg", "<?xml"), ("ps", "%!PS")):
+        picture = os.path.join(folder, "fallback." + kind)
+        status, text, errors = run(VITRINE, "graph", heap, "-o", picture, env=env)
+        check(f"{why}: {kind}: exit, one line", (status, errors.count("\n")), (0, 1))
+        check_has(f"{why}: {kind}: message", errors, f"warning: '{program_of_it}' could not draw the graph: {why}; it is drawn without")
+        check(f"{why}: {kind}: a whole picture", open(picture).read().startswith(first), True)
+    for kind in ("png", "gif"):
+        picture = os.path.join(folder, "fallback." + kind)
+        status, text, errors = run(VITRINE, "graph", heap, "-o", picture, env=env)
+        check(f"{why}: {kind}: exit, one line, no file", (status, errors.count("\n"), os.path.exists(picture)), (3, 1, False))
+        check_has(f"{why}: {kind}: message", errors, f"error: '{program_of_it}' could not draw the graph: {why}; svg, pdf and ps come without it")
+    status, text, errors = run(PPROF, "--gif", program, heap, env=env)
+    check(f"{why}: pprof --gif: exit, no output", (status, text), (1, ""))
+    picture = os.path.join(folder, "named.gif")
+    status, text, errors = run(PPROF, "--gif", "-output=" + picture, program, heap, env=env)
+    check(f"{why}: pprof -output: exit, no file", (status, os.path.exists(picture)), (1, False))
+pipe = os.path.join(folder, "pipe.png")
+os.mkfifo(pipe)
+reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL)
+check("a pipe as the output: exit", run(VITRINE, "graph", heap, "-o", pipe, env=NO_DOT)[0], 3)
+check("a pipe as the output is not removed", (reader.wait(), os.path.exists(pipe)), (0, True))
+
 # ---- graphviz's pictures
 check_has("a name that says nothing", run(VITRINE, "graph", heap, "-o", "x.what")[2], "end it in .dot, .svg")
 if shutil.which("dot"):

@@ -47,7 +47,7 @@ ROWS = [
     (["top", "--json=1", good], 2, "'--json' takes no value"),
     (["top", "--json", "--csv", good], 2, "'--json' and '--csv' at once"),
     (["top", "--type=cpu", good], 2, "no type 'cpu' in this profile; it has alloc_objects, alloc_space"),
-    (["top", "--by=colour", good], 2, "'--by' is functions, lines, files or addresses"),
+    (["top", "--by=colour", good], 2, "'--by' is functions, filefunctions, lines, files or addresses"),
     (["top", "--focus=a(b", good], 2, "--focus: bad regexp 'a(b' at character 4"),
     (["top", "--focus=" + "(" * 5000, good], 2, "--focus: bad regexp '(((((("),
     (["top", "--focus=" + "x" * 100000, good], 2, "at character 100001: regular expression is too large"),

@@ -117,7 +117,7 @@ if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
 check_has("--list", out(PPROF, "--list=app::deep", program, first), "ROUTINE ====================== app::deep in ")
 check_has("--list: with the sign for the end", out(PPROF, "--list=deep$", program, first), "ROUTINE ====================== app::deep in ")
 text = out(PPROF, "--disasm=app::deep", program, first)
-check_has("--disasm", text, "ROUTINE ====================== app::deep in ")
+check_has("--disasm", text, "ROUTINE ====================== app::deep\n")
 check("--disasm: the call that allocates", bool(re.search(r"^ +0\.9 +0\.9 +[0-9a-f]+: call", text, re.M)), True)
 
 # ---- filters and granularity
@@ -245,7 +245,7 @@ WRONG = [
     ([PPROF, "--nodecount=x", program, first], 1, 'Value "x" invalid for option nodecount (number expected)'),
     ([PPROF, "--inuse_space", "--alloc_space", program, first], 1, "Only specify one of --inuse_space"),
     ([PPROF, "--lines", "localhost:1/pprof/heap"], 1, "--lines cannot be used without a binary"),
-    ([PPROF, "-http=:8080", program, first], 1, "Option http of the Go tool is not made here"),
+    ([PPROF, "-http=:8080", program, first], 2, "-http: no pages are served here"),
     ([PPROF, "--text", program, file("empty.heap", "")], 1, "'empty.heap': is empty"),
     ([PPROF, "--text", "--focus=" + "(a|" * 3000, program, first], 1, "--focus: bad regexp '(a|(a|"),
     ([PPROF, "--text", "--focus=" + "(a|b)*" * 20000 + "(", program, first], 1, "--focus: bad regexp"),
@@ -272,4 +272,28 @@ with open("/dev/full", "w") as full_disk:
     r = subprocess.run([PPROF, "--text", program, first], stdout=full_disk, stderr=subprocess.PIPE)
 check("full disk: exit", r.returncode, 1)
 check_has("full disk: message", r.stderr.decode(), "cannot write 'standard output': No space left on device")
+# ---- listings to the byte, but for recursion and how instructions are spelled
+if PEER_PPROF:
+    shutil.copy(program, os.path.join(folder, "work"))
+    for option in ("--list=app::large", "--list=app::small", "--list=^main", "--disasm=app::large", "--disasm=app::small"):
+        theirs = out(PEER_PPROF, option, os.path.join(folder, "work"), second).splitlines()
+        ours = out(PPROF, option, os.path.join(folder, "work"), second).splitlines()
+        spelled = re.compile(r"(.{13}    {1,8}[0-9a-f]+:).*")
+        check(option, [spelled.sub(r"\1", l) for l in ours], [spelled.sub(r"\1", l) for l in theirs])
+        check(f"{option}: some lines", len(ours) > 8, True)
+shutil.copy(program, os.path.join(folder, "work"))  # where the old tool looks for it
+# ---- addresses behind names, at any granularity; inlined frames are marked behind the name
+for options in (["--show_addresses"], ["--show_addresses", "--lines"], ["--lines"], ["--addresses"]):
+    ours = out(PPROF, "--text", "--show_bytes", *options, program, first)
+    lines = [l.split(None, 5)[5] for l in ours.splitlines()[1:] if "app::" in l]
+    name = r"app::\w+(::\w+)?( \(inline\))?"
+    pattern = {"--show_addresses": name + r" \([0-9a-f]{16}\)", "--show_addresses --lines": name + r" /\S+:\d+ \([0-9a-f]{16}\)",
+               "--lines": name + r" /\S+:\d+", "--addresses": r"[0-9a-f]{16} " + name + r" /\S+:\d+"}[" ".join(options)]
+    check(f"{options}: as the old tool writes it", [l for l in lines if not re.fullmatch(pattern, l)], [])
+    check(f"{options}: there are some, and inlined ones", (len(lines) > 4, any("(inline)" in l for l in lines)), (True, True))
+    if PEER_PPROF:
+        theirs = [l.split(None, 5)[5] for l in out(
+            PEER_PPROF, "--text", "--show_bytes", *options, os.path.join(folder, "work"), first).splitlines()[1:] if "app::" in l]
+        check(f"{options}: the pattern is the old tool's", [l for l in theirs if not re.fullmatch(pattern, l)], [])
+        check(f"{options}: as many rows", len(lines), len(theirs))
 done()

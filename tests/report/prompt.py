@@ -88,7 +88,7 @@ check("many commands: exit", status, 0)
 check_has("callgrind FILE", open(calls).read(), "events: inuse_space")
 check_has("dot >FILE", open(picture).read(), "digraph")
 check_has("weblist", errors, "Loading web page file://" + folder)
-check_has("disasm", text, "ROUTINE ====================== app::deep in ")
+check_has("disasm", text, "ROUTINE ====================== app::deep\n")
 check("collapsed", bool(re.search(r"^\S*main;app::small\(\);app::Box<char>::fill\(int\) 1000000$", text, re.M)), True)
 check("exit ends it", "Total:" in text, False)
 import time

@@ -5,6 +5,7 @@ It serves real profiles of Debian's libraries and names them by google-pprof --s
 asked the same. What the server was asked is looked at too.
 """
 import http.server
+import socket
 import threading
 
 from tool import *
@@ -43,9 +44,25 @@ class Server(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         asked.append((self.command, self.path))
         path = self.path.split("?")[0]
-        if path == "/slow/pprof/heap":
-            stop.wait(30)
+        if path.startswith(("/slow/", "/mute/" if path.endswith("heap") else "/never/")):
+            stop.wait(60)
             return
+        if path.startswith("/half/") and path.endswith("heap"):  # so many bytes are promised, and half of them come
+            body = self.pages["/pprof/heap"]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[:len(body) // 2])
+            self.wfile.flush()
+            if path.startswith("/half/stalls"):
+                stop.wait(60)
+            self.close_connection = True
+            return
+        if path == "/lost/pprof/symbol":
+            stop.wait(60)
+            return
+        if path == "/lost/pprof/heap":
+            return self.answer(self.pages["/pprof/heap"])
         if path == "/moved/pprof/heap":
             self.send_response(302)
             self.send_header("Location", "/pprof/heap")
@@ -181,6 +198,33 @@ check("a server without the page: exit", status, 0)
 check_has("a server without the page", errors, "no names from the server: 'http://" + host + "/bare/pprof/symbol': the server answers 404")
 status, _, errors = run(PPROF, "--text", program, "missing.heap", env=ENV)
 check_has("a file that is missing is no URL", errors, "'missing.heap': cannot open: No such file or directory")
+# a server that never answers, one that sends half, one that takes no connection: --timeout, or what they do themselves
+full = socket.socket()
+full.bind(("127.0.0.1", 0))
+full.listen(0)  # nobody accepts
+deaf = f"127.0.0.1:{full.getsockname()[1]}"
+SILENT = [
+    (host + "/slow/pprof/heap", f"'http://{host}/slow/pprof/cmdline': no answer within the time: "),
+    (host + "/mute/pprof/heap", f"'http://{host}/mute/pprof/heap': no answer within the time: "),
+    (host + "/half/stalls/pprof/heap", f"'http://{host}/half/stalls/pprof/heap': no answer within the time: "),
+    (host + "/half/pprof/heap", f"'http://{host}/half/pprof/heap': cannot fetch: "),
+    (deaf + "/pprof/heap", f"'http://{deaf}/pprof/cmdline': no answer within the time: "),
+]
+for url, part in SILENT:
+    asked.clear()
+    status, ours, errors = run(VITRINE, "top", "--timeout=1", url, env=ENV)
+    check(f"{url}: exit, one line", (status, ours, errors.count("\n")), (3, "", 1))
+    check_has(f"{url}: message", errors, "vitrine: error: " + part)
+    check(f"{url}: no names are asked for", [p for _, p in asked if "symbol" in str(p)], [])
+    kept_before = sorted(os.listdir(kept))
+    status, ours, errors = run(PPROF, "--text", "-timeout=1", program, url, env=ENV)
+    check(f"pprof {url}: exit", (status, ours), (1, ""))
+    check_has(f"pprof {url}: message", errors, "pprof: error: " + part)
+    check(f"pprof {url}: half a profile is not kept", sorted(os.listdir(kept)), kept_before)
+status, ours, errors = run(VITRINE, "top", "--json", "--timeout=1", host + "/lost/pprof/heap", env=ENV)
+check("names that never come: the profile is shown", (status, json.loads(ours)["total"]), (0, local_total))
+check_has("names that never come: said", errors, f"no names from the server: 'http://{host}/lost/pprof/symbol': no answer within the time")
+full.close()
 stop.set()
 server.shutdown()
 done()

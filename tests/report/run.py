@@ -100,6 +100,16 @@ times = re.findall(r"^  CPU time +([0-9.]+)(m?)s$", errors, re.M)
 check("cpu: a time", len(times), 1)
 check_has("cpu: the heap as well", errors, "in use at the peak:\n")
 check_has("cpu: where", errors.partition("\nCPU time:\n")[2], "% spin < main < ")
+# on one time base: the same start in all files, and an end that differs by the time it takes to write them
+spans = {}
+for name in os.listdir(place):
+    if not name.endswith(".svg"):
+        raw = json.loads(out(VITRINE, "raw", "--json", os.path.join(place, name)))
+        spans[name.rpartition(".")[2]] = (raw["time_ns"], raw["duration_ns"])
+check("cpu and heap: kinds", sorted(spans), ["cpu", "heap"])
+check("cpu and heap: the same start", spans["cpu"][0], spans["heap"][0])
+check("cpu and heap: the start is this year's", spans["cpu"][0] > 1.7e18, True)
+check("cpu and heap: the same end, nearly", abs(spans["cpu"][1] - spans["heap"][1]) < 2e9, True)
 check("cpu: files", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place)),
       ["subject.N.CPU.svg", "subject.N.N.heap", "subject.N.heap.svg", "subject.N.peak.heap", "subject.cpu"])
 status, _, errors, place = vrun("--cpu", "sh", "-c", f"{SUBJECT} spin; exit 2")

@@ -68,7 +68,7 @@ check("list: the line that allocates", [r["flat"] for r in data["rows"] if r["li
 check_has("list: its source", [r["source"] for r in data["rows"] if r["line"] == number][0], "keep(malloc(3000))")
 ours = out(PPROF, "--list=app::small", "--show_bytes", program, heap)
 check_has("pprof --list", ours, "ROUTINE ====================== app::small in ")
-check_has("pprof --list", ours, "     . 1000000 Total B (flat / cumulative)")
+check_has("pprof --list", ours, "     0 1000000 Total B (flat / cumulative)")
 if PEER_PPROF:
     theirs = out(PEER_PPROF, "--list=app::small", "--show_bytes", program, heap)
     source = lambda text: [l[-60:] for l in text.splitlines() if re.search(r"^\s*\S+\s+1000000 +\d+:", l)]

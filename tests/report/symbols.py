@@ -63,6 +63,19 @@ for way, flags in WAYS.items():
     _, text, _ = run(VITRINE, "top", "--json", "--all-frames", "--no-inlines", profile)
     check(f"{way}: without inlines", {int(r["flat"]): r["name"] for r in json.loads(text)["rows"]}.get(3), "app::host")
 
+# split DWARF whose .dwo files are gone, as when they were packed into a .dwp
+for version in ("4", "5"):
+    program, profile = build("packed" + version, "-gsplit-dwarf", "-gdwarf-" + version)
+    check("split: nothing is missing", "debug data" in names(profile)[1], False)
+    packed = [n for n in os.listdir(os.path.dirname(program)) if n.endswith(".dwo")]
+    check("split: a .dwo file", len(packed), 1)
+    os.unlink(os.path.join(os.path.dirname(program), packed[0]))
+    seen, errors = names(profile)
+    check_names(f"dwarf {version} without its .dwo", seen, {**EXPECTED, 3: "app::host"})
+    check_has(f"dwarf {version} without its .dwo: said", errors, f"'{program}' has its debug data in '{program}.dwo', which is not here")
+    check(f"dwarf {version} without its .dwo: said once", errors.count("debug data"), 1)
+    check_has(f"dwarf {version} without its .dwo: lines all the same", out(VITRINE, "top", "--by=lines", "--all-frames", profile), f"where.cc:{LINE_OF_3}")
+
 # a library that was given an address of its own, as prelink does
 program, profile = build("prelinked", library_flags=["-Wl,-Ttext-segment=0x3000000"])
 check_names("prelinked", names(profile)[0])
@@ -89,6 +102,8 @@ out("objcopy", "--strip-all", where)
 seen, errors = names("--program=" + where, profile)
 check_has("stripped: no guessed name", seen.get(1, ""), "where+0x")
 check_has("stripped: said", errors, "has no symbols (stripped?)")
+ident = re.search(r"Build ID: (\w+)", out("readelf", "-n", where))
+check_has("stripped: the debug file that is missing", errors, "no names; there is no debug file here of build-id " + ident.group(1) if ident else "")
 check("stripped: the library is named all the same", seen.get(6), "library_place")
 out("objcopy", "--add-gnu-debuglink=" + debug, where)
 os.rename(debug, os.path.join(separate, "where.debug"))
@@ -105,6 +120,15 @@ shutil.copy(where, os.path.join(folder, "wrong", "where"))
 shutil.copy(os.path.join(broken, "where.debug"), os.path.join(folder, "wrong", ".debug", "where.debug"))
 seen, _ = names("--program=" + os.path.join(folder, "wrong", "where"), profile)
 check_has("a debug file of another build gives no names", seen.get(1, ""), "where+0x")
+
+# ---- stripped, but for what it exports, as Debian's perl is
+exporting, its_profile = build("exporting", "-Wl,--export-dynamic-symbol=_ZN3app5plainEi")
+out("objcopy", "--strip-all", exporting)
+seen, errors = names(its_profile)
+check("exported symbols only: those are named", seen.get(1), "app::plain")
+check_has("exported symbols only: no guessed name", seen.get(2, ""), "where+0x")
+check_has("exported symbols only: said", errors, f"'{exporting}' has only the symbols it exports (stripped?): its other functions have no names")
+check("exported symbols only: it is not without symbols", "has no symbols" in errors, False)
 
 # ---- moved and deleted
 moved = os.path.join(folder, "moved")

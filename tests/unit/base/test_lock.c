@@ -76,6 +76,25 @@ TEST(lock, taking_a_lower_rank_while_holding_a_higher_one_ends_the_audit_build) 
     unit_dies_saying(take_downwards, NULL, "audit failed");
 }
 
+static struct vt_lock first = VT_LOCK_INIT(VT_LOCK_START);
+_Static_assert(VT_LOCK_ARENA >= 64, "a word of bits apart from the first rank");
+
+static void take_first_and_last(void *unused) {
+    (void)unused;
+    vt_lock(&first);
+    vt_lock(&higher);
+    vt_unlock(&first);
+    vt_unlock(&higher);
+    vt_lock(&first);
+    vt_unlock(&first);
+}
+
+TEST(lock, ranks_that_are_a_word_apart_are_told_apart) {
+    int status;
+    assert_string_equal(unit_stderr_of(take_first_and_last, NULL, &status), "");
+    assert_int_equal(status, 0);
+}
+
 TEST(lock, taking_ranks_upwards_is_fine) {
     int status;
     assert_string_equal(unit_stderr_of(take_upwards, NULL, &status), "");

@@ -1,4 +1,4 @@
-/* test_cpu_profile.c - CPU profiles byte for byte, in both formats, from rows that are made up. */
+/* test_cpu_profile.c - profiles of time byte for byte, in all formats, from rows that are made up. */
 #include "made_up_modules.h"
 
 #include "dump/cpu_profile.h"
@@ -26,18 +26,19 @@ static bool next_cpu(void *state, struct vt_cpu_stack *row) {
     return true;
 }
 
-static struct vt_cpu_source source(bool is_wall) {
-    return (struct vt_cpu_source){.period_ns = 10000000,
+static struct vt_cpu_source source(enum vt_cpu_kind kind) {
+    return (struct vt_cpu_source){.kind = kind,
+                                  .period_ns = 10000000,
                                   .time_ns = 1,
                                   .duration_ns = 2,
-                                  .is_wall = is_wall,
                                   .rewind = rewind_cpu,
                                   .next = next_cpu};
 }
 
-static void expect(enum vt_cpu_format format, bool is_wall, const void *wanted, size_t n_wanted) {
+static void expect(enum vt_cpu_format format, enum vt_cpu_kind kind, const void *wanted,
+                   size_t n_wanted) {
     static char seen[4096];
-    struct vt_cpu_source src = source(is_wall);
+    struct vt_cpu_source src = source(kind);
     int fd = memfd_create("profile", 0);
     assert_int_equal(vt__cpu_write_fd(fd, format, &src), 0);
     ssize_t n = pread(fd, seen, sizeof(seen), 0);
@@ -53,8 +54,8 @@ TEST(cpu_profile, gperftools_has_words_and_then_maps) {
     char wanted[sizeof(words) + 7];
     memcpy(wanted, words, sizeof(words));
     memcpy(wanted + sizeof(words), "(maps)\n", 7);
-    expect(VT_CPU_GPERFTOOLS_FORMAT, false, wanted, sizeof(wanted));
-    struct vt_cpu_source src = source(false);
+    expect(VT_CPU_GPERFTOOLS_FORMAT, VT_CPU_TIME, wanted, sizeof(wanted));
+    struct vt_cpu_source src = source(VT_CPU_TIME);
     assert_int_equal(vt__cpu_gperftools_bytes(&src), sizeof(words));
     assert_int_equal(vt__cpu_n_periods(&src), 4);
 }
@@ -90,12 +91,12 @@ static const char wall_values[] = "\x12\x06\x03\xb1\x02\xac\x02\x05" /* 3 sample
 /* clang-format on */
 
 TEST(cpu_profile, proto_has_samples_and_nanoseconds) {
-    expect(VT_CPU_PROTO_FORMAT, false, cpu_expected, sizeof(cpu_expected) - 1);
+    expect(VT_CPU_PROTO_FORMAT, VT_CPU_TIME, cpu_expected, sizeof(cpu_expected) - 1);
 }
 
 TEST(cpu_profile, wall_time_is_split_into_running_and_waiting) {
     static char seen[4096];
-    struct vt_cpu_source src = source(true);
+    struct vt_cpu_source src = source(VT_WALL_TIME);
     int fd = memfd_create("profile", 0);
     assert_int_equal(vt__cpu_write_fd(fd, VT_CPU_PROTO_FORMAT, &src), 0);
     size_t n = (size_t)pread(fd, seen, sizeof(seen), 0);
@@ -104,8 +105,39 @@ TEST(cpu_profile, wall_time_is_split_into_running_and_waiting) {
     close(fd);
 }
 
+TEST(cpu_profile, contention_text_has_nanoseconds_and_counts_and_then_maps) {
+    static const char wanted[] = "--- contention:\n"
+                                 "cycles/second=1000000000\n"
+                                 "sampling period=1\n"
+                                 "ms since reset=0\n"
+                                 "300 3 @ 0x401010 0x401100\n"
+                                 "100 1 @ 0x0\n"
+                                 "--- Memory map: ---\n"
+                                 "(maps)\n";
+    expect(VT_CONTENTION_FORMAT, VT_WAITS, wanted, sizeof(wanted) - 1);
+}
+
+TEST(cpu_profile, waits_are_contentions_and_delay_at_return_addresses) {
+    static char seen[4096];
+    struct vt_cpu_source src = source(VT_WAITS);
+    int fd = memfd_create("profile", 0);
+    assert_int_equal(vt__cpu_write_fd(fd, VT_CPU_PROTO_FORMAT, &src), 0);
+    size_t n = (size_t)pread(fd, seen, sizeof(seen), 0);
+    assert_non_null(memmem(seen, n,
+                           "\x32\x0b"
+                           "contentions",
+                           13));
+    assert_non_null(memmem(seen, n,
+                           "\x32\x05"
+                           "delay",
+                           7));
+    assert_non_null(
+        memmem(seen, n, "\x22\x09\x08\x01\x10\x02\x18\x8f\xa0\x80\x02", 11)); /* 0x40100f */
+    close(fd);
+}
+
 TEST(cpu_profile, a_format_that_is_none_is_refused) {
-    struct vt_cpu_source src = source(false);
+    struct vt_cpu_source src = source(VT_CPU_TIME);
     assert_int_equal(vt__cpu_write_fd(2, (enum vt_cpu_format)9, &src), -EINVAL);
 }
 

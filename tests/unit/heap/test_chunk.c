@@ -137,7 +137,7 @@ static void check_signed(struct run r) {
 static struct run take_run(size_t n, size_t align) {
     struct run r = {0, n};
     bool is_zero;
-    assert_int_equal(vt__slices_take(n, align, &r.first, &is_zero), 0);
+    assert_int_equal(vt__slices_take(n, align, VT_CLASS_NONE, &r.first, &is_zero), 0);
     assert_true(r.first != 0);
     assert_int_equal((uintptr_t)address(r.first) % (align << VT_SLICE_SHIFT), 0);
     for (size_t i = 0; is_zero && i < n; i++)
@@ -231,11 +231,29 @@ TEST_WITH(chunk, memory_that_came_back_is_used_before_memory_that_was_never_touc
     vt__slices_give(a.first, a.n);
     bool is_zero;
     slab_id again;
-    assert_int_equal(vt__slices_take(3, 1, &again, &is_zero), 0);
+    assert_int_equal(vt__slices_take(3, 1, VT_CLASS_NONE, &again, &is_zero), 0);
     assert_int_equal(again, a.first);
     assert_false(is_zero);
     vt__slices_zero(again, 3);
     for (size_t i = 0; i < 3 * VT_SLICE; i++) assert_int_equal(address(again)[i], 0);
+    vt__slices_give(fence.first, 1);
+}
+
+TEST_WITH(chunk, a_slice_goes_to_the_class_that_had_it_before, "VITRINE_RETAIN=1G") {
+    start();
+    struct run r[4];
+    bool is_zero;
+    slab_id again;
+    for (unsigned i = 0; i < 4; i++) {
+        r[i] = take_run(1, 1);
+        vt__slab(r[i].first)->cls = (uint8_t)(10 + i);
+    }
+    struct run fence = take_run(1, 1);
+    for (unsigned i = 0; i < 4; i++) vt__slices_give(r[i].first, 1);
+    assert_int_equal(vt__slices_take(1, 1, 12, &again, &is_zero), 0);
+    assert_int_equal(again, r[2].first);
+    assert_int_equal(vt__slices_take(1, 1, 12, &again, &is_zero), 0); /* no other: the lowest */
+    assert_int_equal(again, r[0].first);
     vt__slices_give(fence.first, 1);
 }
 
@@ -247,7 +265,7 @@ TEST_WITH(chunk, purged_memory_reads_as_zero_and_is_taken_as_clean, "VITRINE_RET
     assert_true(vt__purge_all() >= a.n << VT_SLICE_SHIFT);
     bool is_zero;
     slab_id again;
-    assert_int_equal(vt__slices_take(200, 1, &again, &is_zero), 0);
+    assert_int_equal(vt__slices_take(200, 1, VT_CLASS_NONE, &again, &is_zero), 0);
     assert_true(is_zero);
     for (size_t i = 0; i < a.n << VT_SLICE_SHIFT; i += 512) assert_int_equal(address(again)[i], 0);
 }
@@ -312,11 +330,12 @@ TEST_WITH(chunk, a_hard_limit_refuses_what_is_above_it_and_frees_make_room_again
     unsigned n = 0;
     bool is_zero;
     start();
-    while (n < 64 && vt__slices_take(32, 1, &r[n].first, &is_zero) == 0) r[n++].n = 32;
+    while (n < 64 && vt__slices_take(32, 1, VT_CLASS_NONE, &r[n].first, &is_zero) == 0)
+        r[n++].n = 32;
     assert_true_msg(n >= 14 && n <= 16, "expected about 15 MiB of 16, seen %u", n);
-    assert_int_equal(vt__slices_take(64 * 20, 1, &r[63].first, &is_zero), -ENOMEM);
+    assert_int_equal(vt__slices_take(64 * 20, 1, VT_CLASS_NONE, &r[63].first, &is_zero), -ENOMEM);
     for (unsigned i = 0; i < n; i++) vt__slices_give(r[i].first, r[i].n);
-    assert_int_equal(vt__slices_take(64 * 6, 1, &r[0].first, &is_zero), 0);
+    assert_int_equal(vt__slices_take(64 * 6, 1, VT_CLASS_NONE, &r[0].first, &is_zero), 0);
 }
 
 TEST_WITH(chunk, a_free_chunk_is_found_wherever_it_is, "VITRINE_WINDOW=4G VITRINE_RETAIN=1G") {
@@ -362,7 +381,7 @@ TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails
     struct vt_shard *other = &vt__shards[mine == &vt__shards[0] ? 1 : 0];
     /* all there is, in the hands of the other node, with free slices in between */
     unsigned n = 0;
-    while (vt__slices_take(1, 1, &first, &is_zero) == 0) n++;
+    while (vt__slices_take(1, 1, VT_CLASS_NONE, &first, &is_zero) == 0) n++;
     assert_true(n > 64);
     for (size_t i = 0; i < vt__window.n_chunks; i++) {
         struct chunk *c = &vt__chunks[i];
@@ -371,7 +390,7 @@ TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails
         c->node = (uint8_t)(other - vt__shards);
         vt__chunk_bin(c);
     }
-    assert_int_equal(vt__slices_take(1, 1, &first, &is_zero), 0);
+    assert_int_equal(vt__slices_take(1, 1, VT_CLASS_NONE, &first, &is_zero), 0);
 }
 
 UNIT_MAIN()

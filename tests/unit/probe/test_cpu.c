@@ -18,7 +18,7 @@ static struct vt_cpu_totals totals(void) {
 static uint64_t n_counted(void) {
     struct vt_cpu_row row;
     uint64_t n = 0;
-    for (uint32_t cursor = 0; vt__cpu_next(&cursor, &row);) n += row.n;
+    for (uint32_t cursor = 0; vt__cpu_next(&cursor, &row);) n += row.count.n;
     return n;
 }
 

@@ -98,8 +98,8 @@ TEST(profile, named_locations_meet_by_their_lines) {
     struct profile *p = profile_new();
     struct profile_function f = {.name = profile_string(p, "f")},
                             g = {.name = profile_string(p, "g")};
-    struct profile_line in_f = {profile_add_function(p, &f), 3},
-                        in_g = {profile_add_function(p, &g), 3};
+    struct profile_line in_f = {.function = profile_add_function(p, &f), .line = 3},
+                        in_g = {.function = profile_add_function(p, &g), .line = 3};
     assert_int_equal(profile_add_named(p, PROFILE_NONE, &in_f, 1), 0);
     assert_int_equal(profile_add_named(p, PROFILE_NONE, &in_g, 1), 1);
     assert_int_equal(profile_add_named(p, PROFILE_NONE, &in_f, 1), 0);

@@ -156,6 +156,7 @@ TEST(read_heap, a_warning_in_front_is_passed_on) {
         good("%warn low on memory\n%other\nheap profile: 1: 100 [1: 100] @ heapprofile\n"
              "1: 100 [1: 100] @ 0x400010\n" MAPS);
     assert_has_note(p, "low on memory");
+    assert_has_note(p, "a line that nobody knows is skipped: %other");
     profile_free(p);
 }
 
