@@ -4,5 +4,7 @@
 
 void vt__gperftools_heap_begin(void) {}
 
-const struct vt_door vt__door = {vt__gperftools_read_environment, vt__gperftools_begin,
-                                 vt__gperftools_end, vt__gperftools_write_stats, NULL};
+const struct vt_door vt__door = {.read_environment = vt__gperftools_read_environment,
+                                 .begin = vt__gperftools_begin,
+                                 .end = vt__gperftools_end,
+                                 .write_stats = vt__gperftools_write_stats};

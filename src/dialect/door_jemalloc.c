@@ -4,8 +4,10 @@
 #include "life/life.h"
 #include "life/upcalls.h"
 
-const struct vt_door vt__door = {vt__jemalloc_read_environment, vt__jemalloc_begin,
-                                 vt__jemalloc_end, NULL, vt__jemalloc_realloc_0};
+const struct vt_door vt__door = {.read_environment = vt__jemalloc_read_environment,
+                                 .begin = vt__jemalloc_begin,
+                                 .end = vt__jemalloc_end,
+                                 .realloc_0 = vt__jemalloc_realloc_0};
 
 /* background_thread: not from inside the first malloc. */
 __attribute__((constructor)) static void start_thread_if_asked(void) {

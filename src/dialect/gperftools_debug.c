@@ -168,6 +168,8 @@ void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]) {
 
 size_t vt__debug_size(const void *p) { return vt__guard_size(p); }
 
+void vt__debug_set_hooks(const struct vt_heap_hooks *hooks) { vt__guard_set_hooks(hooks); }
+
 size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes) {
     (void)block_bytes;
     return n_bytes;

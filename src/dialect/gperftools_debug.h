@@ -14,6 +14,8 @@ bool vt__debug_verify_all(void); /* true, or the process ends */
 bool vt__debug_verify(const void *p, enum vt_made_by by);
 void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]); /* added */
 size_t vt__debug_size(const void *p); /* what the program may use of it */
+struct vt_heap_hooks;
+void vt__debug_set_hooks(const struct vt_heap_hooks *hooks); /* heap/heap.h */
 size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes);
 
 VT_HIDDEN_END

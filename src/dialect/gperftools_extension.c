@@ -192,10 +192,12 @@ VT_EXPORT double MallocExtension_GetMemoryReleaseRate(void) { return vt__gperfto
 VT_EXPORT size_t nallocx(size_t n_bytes, int flags) {
     unsigned lg_align = (unsigned)flags & MAX_LG_ALIGN;
     if (vt__life_start() != 0) return 0;
-    return vt__debug_estimate(vt__good_size((size_t)1 << lg_align, n_bytes), n_bytes);
+    return vt__good_size((size_t)1 << lg_align, n_bytes);
 }
 
-VT_EXPORT size_t MallocExtension_GetEstimatedAllocatedSize(size_t size) { return nallocx(size, 0); }
+VT_EXPORT size_t MallocExtension_GetEstimatedAllocatedSize(size_t size) {
+    return vt__debug_estimate(nallocx(size, 0), size);
+}
 
 VT_EXPORT size_t MallocExtension_GetAllocatedSize(const void *p) { return vt__debug_size(p); }
 

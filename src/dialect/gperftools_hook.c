@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
-#include "dialect/gperftools.h"
+#include "dialect/gperftools_debug.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
@@ -54,7 +54,7 @@ static bool is_empty(const struct list *l) {
 static void watch_if_needed(void) {
     static const struct vt_heap_hooks hooks = {call_new, call_delete};
     bool is_needed = !is_empty(&lists[NEW]) || !is_empty(&lists[DELETE]);
-    if (vt__life_start() == 0) vt__heap_set_hooks(is_needed ? &hooks : NULL);
+    if (vt__life_start() == 0) vt__debug_set_hooks(is_needed ? &hooks : NULL);
 }
 
 /* ---- lists ---- */

@@ -19,6 +19,8 @@ void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]) {
 
 size_t vt__debug_size(const void *p) { return vt__usable_size(p); }
 
+void vt__debug_set_hooks(const struct vt_heap_hooks *hooks) { vt__heap_set_hooks(hooks); }
+
 size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes) {
     (void)n_bytes;
     return block_bytes;

@@ -192,7 +192,7 @@ static void put_page_heap(struct vt_text *t, size_t page_bytes) {
     uint64_t n_sizes = 0, free_bytes = 0, clean_bytes = 0, sum = 0, clean_sum = 0;
     count_runs(&r, page_bytes);
     for (size_t i = 0; i <= N_RUNS; i++) {
-        n_sizes += r.n[i] != 0 && i < N_RUNS;
+        n_sizes += i < N_RUNS && r.n[i] != 0;
         free_bytes += r.free_bytes[i];
         clean_bytes += r.clean_bytes[i];
     }

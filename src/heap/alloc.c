@@ -183,19 +183,15 @@ void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     return p;
 }
 
-/* A block of `n` bytes, of which n_bytes were asked for. */
-VT_INLINE void *small_slow(size_t n, size_t n_bytes) {
-    struct heap *h = my_heap();
-    if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
-    return told(finish(h, take_small(h, vt__class_of(n), n_bytes), n_bytes), n_bytes);
-}
-
 void *vt__malloc_slow(size_t n_bytes) {
     if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
         return told(take_medium(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
-    if (n_bytes <= VT_SMALL_MAX) return small_slow(n_bytes + (n_bytes == 0), n_bytes);
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
+    if (n_bytes <= VT_SMALL_MAX)
+        return told(
+            finish(h, take_small(h, vt__class_of(n_bytes + (n_bytes == 0)), n_bytes), n_bytes),
+            n_bytes);
     void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
     return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
 }
@@ -234,15 +230,22 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     return zeroed(p, n_bytes, h != NULL && h->bin[cls].is_zero);
 }
 
-/* malloc would be told the size of the class; who watches is to know what was asked for. */
-VT_COLD static void *aligned_watched(size_t n, size_t n_bytes) { return small_slow(n, n_bytes); }
+/* malloc was told the size of the class; the probes are to know what was asked for. Hooks do not. */
+VT_COLD static void *aligned_exactly(size_t n, size_t n_bytes) {
+    void *p = vt__fast_malloc(n);
+    if (p != NULL && vt__enter()) {
+        vt__probe_exact_requested(p, n_bytes);
+        vt__leave();
+    }
+    return p;
+}
 
 /* Blocks of a class whose size is a multiple of align are aligned by arithmetic. A small size that is a multiple itself
  * is a class; of the eight medium classes of a doubling, one is. */
 void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory(n_bytes);
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
-    if (n <= VT_SMALL_MAX) return is_watched() ? aligned_watched(n, n_bytes) : vt__fast_malloc(n);
+    if (n <= VT_SMALL_MAX) return is_exact() ? aligned_exactly(n, n_bytes) : vt__fast_malloc(n);
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX)
         return told(take_medium(vt__class_aligned(n, align), n_bytes, NULL), n_bytes);
     struct heap *h = my_heap();

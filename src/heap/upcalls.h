@@ -33,6 +33,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
 bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
 void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
+void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
 uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */
 void vt__probe_exact_not_freed(const void *p, uint64_t known); /* it was not after all */
 void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */

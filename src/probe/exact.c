@@ -211,6 +211,22 @@ static struct note *known_note(const void *p, struct vt_heap_block *b) {
     return note;
 }
 
+void vt__probe_exact_requested(const void *p, size_t n_bytes) {
+    struct vt_heap_block b;
+    struct note *note = known_note(p, &b);
+    if (note == NULL) return;
+    struct table *t = take_table();
+    struct vt_exact_row *r = row_of(t, note->stack);
+    uint32_t before = note->slack_and_epoch >> 8, slack = slack_of(&b, n_bytes);
+    if (r != NULL) {
+        int64_t less = told_bytes(&b, before) - told_bytes(&b, slack);
+        r->alloc_requested_bytes -= slack - before;
+        tell(t, -less, -less);
+    }
+    note->slack_and_epoch = slack << 8 | epoch_now();
+    give_table(t);
+}
+
 /* One more free of such a block, or one less (-1). */
 static void count_free(const struct note *note, const struct vt_heap_block *b, int64_t by) {
     struct table *t = take_table();

@@ -2,10 +2,12 @@
 #include "probe/guard_block.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
+#include "probe/exact.h"
 #include "probe/impl.h"
 #include "probe/table.h"
 #include "stack/stack.h"
@@ -37,6 +39,7 @@ static struct {
     struct vt_rows records;
     uint32_t first, last; /* of the queue */
     size_t n_queued, queued_bytes;
+    _Atomic(const struct vt_heap_hooks *) hooks;
 } guard = {.records = {.row_bytes = sizeof(struct record)}};
 
 static struct record *record(uint32_t id) { return vt__row(&guard.records, id); }
@@ -45,6 +48,15 @@ static bool is_at(uint32_t id, const void *p) { return record(id)->p == (uintptr
 static struct vt_index by_address = {.hash_of = hash_of};
 
 void vt__guard_set(const struct vt_guard_options *options) { guard.options = *options; }
+
+void vt__guard_set_hooks(const struct vt_heap_hooks *hooks) {
+    /* release: what they need is there before they are called; pairs with the acquire in hooks_now */
+    atomic_store_explicit(&guard.hooks, hooks, memory_order_release);
+}
+
+static const struct vt_heap_hooks *hooks_now(void) {
+    return atomic_load_explicit(&guard.hooks, memory_order_acquire);
+}
 
 static uint32_t find(const void *p) {
     return vt__index_find(&by_address, vt__mix((uintptr_t)p), is_at, p);
@@ -105,6 +117,10 @@ static bool make_in_heap(struct record *r, size_t align, size_t n_bytes) {
     r->block_bytes = n_before + n_bytes + AFTER_BYTES;
     r->base = vt__aligned_alloc(vt_max(align, 16), r->block_bytes);
     r->p = (uintptr_t)r->base + n_before;
+    if (r->base != NULL && vt__exact_is_set() && vt__enter()) {
+        vt__probe_exact_requested(r->base, n_bytes);
+        vt__leave();
+    }
     return r->base != NULL;
 }
 
@@ -159,11 +175,18 @@ static void *make(size_t align, size_t n_bytes, enum vt_made_by by) {
     return NULL;
 }
 
+/* Heap profiles and hooks know of what the program asked for, not of what is around it. */
+static void *told(void *p, size_t n_bytes) {
+    const struct vt_heap_hooks *hooks = hooks_now();
+    if (hooks != NULL) hooks->allocated(p, n_bytes);
+    return p;
+}
+
 void *vt__guard_alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
     if (vt__life_start() != 0) return NULL;
     void *p = make(align, n_bytes, by);
     if (p != NULL) __builtin_memset(p, FRESH_BYTE, n_bytes);
-    return p;
+    return told(p, n_bytes);
 }
 
 void *vt__guard_calloc(size_t n, size_t each_bytes) {
@@ -174,7 +197,7 @@ void *vt__guard_calloc(size_t n, size_t each_bytes) {
     }
     void *p = make(1, n_bytes, VT_MADE_BY_MALLOC);
     if (p != NULL) __builtin_memset(p, 0, n_bytes);
-    return p;
+    return told(p, n_bytes);
 }
 
 /* ---- freeing ---- */
@@ -239,13 +262,21 @@ static uint32_t checked(const void *p, enum vt_made_by by, size_t n_bytes) {
 }
 
 void vt__guard_free(void *p, enum vt_made_by by, size_t n_bytes) {
+    const struct vt_heap_hooks *hooks = hooks_now();
     struct record gone;
     int saved = errno;
+    if (hooks != NULL) hooks->freed(p);
     if (p == NULL || !vt__probe_enter()) return; /* in a handler: it stays */
     uint32_t id = checked(p, by, n_bytes);
     join_queue(id, record(id));
+    const void *base = record(id)->base;
     bool is_left = leave_queue(&gone);
     vt__probe_leave();
+    if (vt__exact_is_set() &&
+        vt__enter()) { /* the heap will say so later, when nobody counts it any more */
+        (void)vt__probe_exact_freed(base);
+        vt__leave();
+    }
     while (is_left) {
         let_go(&gone);
         if (!vt__probe_enter()) break;

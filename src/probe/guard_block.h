@@ -45,6 +45,9 @@ struct vt_guard_options {
     void (*fault)(const struct vt_guard_fault *fault); /* does not return */
 };
 void vt__guard_set(const struct vt_guard_options *options); /* before the first block */
+struct vt_heap_hooks;
+void vt__guard_set_hooks(
+    const struct vt_heap_hooks *hooks); /* as vt__heap_set_hooks, of these blocks */
 
 #define VT_SIZE_NOT_SAID SIZE_MAX
 void *vt__guard_alloc(size_t align, size_t n_bytes, enum vt_made_by by); /* align: a power of two */

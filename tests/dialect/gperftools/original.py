@@ -19,7 +19,7 @@ def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for library in ("tcmalloc", "tcmalloc_and_profiler"):
+        for library in ("tcmalloc", "tcmalloc_and_profiler", "tcmalloc_debug"):
             lib.build("original.cc", "program", "-l" + library)
             theirs = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
             ours = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
