@@ -27,7 +27,7 @@
 #define OF_CXX __attribute__((weak))
 #define NAMED(mangled) __asm__(mangled)
 
-extern void *operator_new(size_t n_bytes) NAMED("_Znwm");
+extern void *operator_new(size_t n_bytes) NAMED("_Znwm") __attribute__((returns_nonnull));
 extern void *operator_new_array(size_t n_bytes) NAMED("_Znam");
 extern void operator_delete(void *p) NAMED("_ZdlPv");
 extern void *string_append(void *string, const char *s, size_t n)
