@@ -115,8 +115,10 @@ static void push(struct vector *v, struct free_list row) {
     if (v->begin == NULL || v->end == v->limit) {
         size_t cap = vt_max(2 * n, 16);
         struct free_list *at = operator_new(cap * sizeof(*at));
-        if (n > 0) __builtin_memcpy(at, v->begin, n * sizeof(*at));
-        if (v->begin != NULL) operator_delete(v->begin);
+        if (v->begin != NULL) {
+            __builtin_memcpy(at, v->begin, n * sizeof(*at));
+            operator_delete(v->begin);
+        }
         v->begin = at;
         v->limit = at + cap;
     }
