@@ -149,21 +149,16 @@ bool vt__debug_verify(const void *p, enum vt_made_by by) {
     return true;
 }
 
-struct counts {
-    int *n_blocks, *histogram;
-    size_t *n_bytes;
-};
-
 static void count(size_t n_bytes, void *arg) {
-    const struct counts *c = arg;
-    ++*c->n_blocks;
-    *c->n_bytes += n_bytes;
+    struct vt_debug_counts *c = arg;
+    c->n_blocks++;
+    c->n_bytes += n_bytes;
     c->histogram[n_bytes > 0 ? vt_log2(n_bytes) : 0]++;
 }
 
-void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]) {
-    struct counts c = {n_blocks, histogram, n_bytes};
-    vt__guard_visit(count, &c);
+void vt__debug_count(struct vt_debug_counts *out) {
+    *out = (struct vt_debug_counts){0};
+    vt__guard_visit(count, out);
 }
 
 size_t vt__debug_size(const void *p) { return vt__guard_size(p); }

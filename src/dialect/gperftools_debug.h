@@ -12,7 +12,11 @@ void vt__debug_begin(void);      /* with the environment; climate: malloc */
 void vt__debug_end(void);        /* at exit */
 bool vt__debug_verify_all(void); /* true, or the process ends */
 bool vt__debug_verify(const void *p, enum vt_made_by by);
-void vt__debug_count(int *n_blocks, size_t *n_bytes, int histogram[64]); /* added */
+struct vt_debug_counts {
+    int n_blocks, histogram[64];
+    size_t n_bytes;
+};
+void vt__debug_count(struct vt_debug_counts *out);
 size_t vt__debug_size(const void *p); /* what the program may use of it */
 struct vt_heap_hooks;
 void vt__debug_set_hooks(const struct vt_heap_hooks *hooks); /* heap/heap.h */

@@ -36,10 +36,11 @@ VT_EXPORT int MallocExtension_VerifyMallocMemory(const void *p) {
 
 VT_EXPORT int MallocExtension_MallocMemoryStats(int *blocks, size_t *total,
                                                 int histogram[kMallocExtensionHistogramSize]) {
-    *blocks = 0;
-    *total = 0;
-    for (int i = 0; i < kMallocExtensionHistogramSize; i++) histogram[i] = 0;
-    vt__debug_count(blocks, total, histogram);
+    struct vt_debug_counts c;
+    vt__debug_count(&c);
+    *blocks = c.n_blocks;
+    *total = c.n_bytes;
+    __builtin_memcpy(histogram, c.histogram, sizeof(c.histogram));
     return 1;
 }
 

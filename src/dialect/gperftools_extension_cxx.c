@@ -27,7 +27,7 @@
 #define OF_CXX __attribute__((weak))
 #define NAMED(mangled) __asm__(mangled)
 
-extern void *operator_new(size_t n_bytes) NAMED("_Znwm");
+extern void *operator_new(size_t n_bytes) NAMED("_Znwm") __attribute__((returns_nonnull));
 extern void *operator_new_array(size_t n_bytes) NAMED("_Znam");
 extern void operator_delete(void *p) NAMED("_ZdlPv");
 extern void *string_append(void *string, const char *s, size_t n)
@@ -111,14 +111,19 @@ struct vector { /* std::vector<FreeListInfo> */
 };
 
 static void push(struct vector *v, struct free_list row) {
-    if (v->end == v->limit) {
-        size_t n = (size_t)(v->end - v->begin), cap = vt_max(2 * n, 16);
+    size_t n = (size_t)(v->end - v->begin);
+    if (v->begin == NULL || v->end == v->limit) {
+        size_t cap = vt_max(2 * n, 16);
         struct free_list *at = operator_new(cap * sizeof(*at));
-        if (n > 0) __builtin_memcpy(at, v->begin, n * sizeof(*at));
-        if (v->begin != NULL) operator_delete(v->begin);
-        *v = (struct vector){at, at + n, at + cap};
+        if (v->begin != NULL) {
+            __builtin_memcpy(at, v->begin, n * sizeof(*at));
+            operator_delete(v->begin);
+        }
+        v->begin = at;
+        v->limit = at + cap;
     }
-    *v->end++ = row;
+    v->begin[n] = row;
+    v->end = v->begin + n + 1;
 }
 
 static void get_free_lists(struct object *self, struct vector *v) {
