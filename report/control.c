@@ -110,7 +110,18 @@ static bool is_stopped(const struct control *c) {
 
 /* ---- opening */
 
+static int no_process(const struct control *c, struct report_error *e) {
+    return report_fail(e, ESRCH, "no process %d", c->pid);
+}
+
+static bool has_memory(const struct control *c) {
+    char path[64];
+    uint64_t n_kib;
+    return read_status(proc_path(c, "status", path, sizeof path), "VmSize:", 10, &n_kib);
+}
+
 static int not_permitted(const struct control *c, struct report_error *e) {
+    if (!has_memory(c)) return no_process(c, e); /* it is ending: then nobody is permitted */
     FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
     int scope = f ? fgetc(f) : '0';
     if (f != NULL) (void)fclose(f);
@@ -140,9 +151,9 @@ static int read_head(struct control *c, struct report_error *e) {
 static int open_all(struct control *c, struct symbol_cache *cache, enum control_access access,
                     struct report_error *e) {
     char path[64];
-    if (c->pid <= 0) return report_fail(e, ESRCH, "no process %d", c->pid);
+    if (c->pid <= 0) return no_process(c, e);
     c->folder = open(proc_path(c, "", path, sizeof path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->folder < 0 && errno == ENOENT) return report_fail(e, ESRCH, "no process %d", c->pid);
+    if (c->folder < 0 && errno == ENOENT) return no_process(c, e);
     if (c->folder < 0) return not_permitted(c, e);
     c->mem = open(proc_path(c, "mem", path, sizeof path),
                   (access == CONTROL_ASK ? O_RDWR : O_RDONLY) | O_CLOEXEC);

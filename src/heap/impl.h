@@ -234,6 +234,7 @@ struct vt_tls {
     struct heap *real; /* NULL: not attached */
     bool
         is_busy; /* in a slow path: a signal handler that comes here again must not wait for our locks */
+    uint8_t fork_depth; /* a handler of the program may fork, too */
 };
 extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
 

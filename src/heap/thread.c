@@ -288,14 +288,11 @@ bool vt__heap_owns(const void *p) {
 
 /* All locks, in order, so that the child finds every shared structure whole. The heaps of the other threads are not
  * whole: nobody in the child touches them again, and what is freed into them piles up there, harmless. */
-static __thread unsigned fork_depth
-    __attribute__((tls_model("initial-exec"))); /* a handler of the program may fork, too */
-
 void vt__heap_fork_prepare(void) {
     /* A signal handler that forks in the middle of a slow path: what is locked may be locked by us. Parent and child both go
      * on with it when the handler returns. */
-    if (vt__tls.is_busy && fork_depth == 0) return;
-    if (fork_depth++ > 0) return;
+    if (vt__tls.is_busy && vt__tls.fork_depth == 0) return;
+    if (vt__tls.fork_depth++ > 0) return;
     (void)vt__enter(); /* a handler that comes before we have them all must not wait for us */
     vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
@@ -308,10 +305,10 @@ void vt__heap_fork_prepare(void) {
 }
 
 void vt__heap_fork_done(bool is_child) {
-    if (fork_depth == 0)
+    if (vt__tls.fork_depth == 0)
         return; /* the child of a fork in a handler goes on with the fork around it */
-    if (!is_child && --fork_depth > 0) return;
-    fork_depth = 0;
+    if (!is_child && --vt__tls.fork_depth > 0) return;
+    vt__tls.fork_depth = 0;
     bool is_entered = vt__enter(); /* false: a handler forked while we took them */
     vt__lock_has_all = false;
     vt__arena_fork_done(is_child);

@@ -12,9 +12,8 @@
 
 static _Atomic(const struct vt_fork_hook *) hooks[VT_FORK_SLOTS];
 static __thread struct {
-    unsigned n_forks;
-    const struct vt_fork_hook
-        *prepared[VT_FORK_SLOTS]; /* one that came since has nothing to undo */
+    uint16_t n_forks;
+    uint16_t prepared; /* a bit for each slot: a hook that came since has nothing to undo */
 } mine __attribute__((tls_model("initial-exec")));
 
 void vt__life_at_fork(enum vt_fork_slot slot, const struct vt_fork_hook *hook) {
@@ -30,16 +29,19 @@ bool vt__life_is_forking(void) { return mine.n_forks != 0; }
 
 void vt__forks_prepare(void) {
     if (mine.n_forks++ != 0) return;
+    mine.prepared = 0;
     for (unsigned i = 0; i < VT_FORK_SLOTS; i++) {
-        mine.prepared[i] = hook_at(i);
-        if (mine.prepared[i] != NULL) mine.prepared[i]->prepare();
+        const struct vt_fork_hook *hook = hook_at(i);
+        if (hook == NULL) continue;
+        mine.prepared |= (uint16_t)(1u << i);
+        hook->prepare();
     }
 }
 
 void vt__forks_parent(void) {
     if (mine.n_forks == 0 || --mine.n_forks != 0) return;
     for (unsigned i = VT_FORK_SLOTS; i > 0; i--)
-        if (mine.prepared[i - 1] != NULL) mine.prepared[i - 1]->parent();
+        if ((mine.prepared >> (i - 1) & 1) != 0) hook_at(i - 1)->parent();
 }
 
 void vt__forks_child(void) {
