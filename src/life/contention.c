@@ -19,6 +19,7 @@
 #include "life/profile_file.h"
 #include "life/since.h"
 #include "life/upcalls.h"
+#include "os/held.h"
 #include "os/os.h"
 #include "probe/waits.h"
 
@@ -53,17 +54,6 @@ static int write_profile(const char *path) {
 }
 
 /* ---- the lock ---- */
-
-static uint64_t enter(void) {
-    uint64_t mask = vt__os_hold_signals(UINT64_MAX);
-    vt_lock(&lock);
-    return mask;
-}
-
-static void leave(uint64_t mask) {
-    vt_unlock(&lock);
-    vt__os_restore_signals(mask);
-}
 
 static void fork_prepare(void) { vt_lock(&lock); }
 
@@ -108,24 +98,24 @@ int vt__life_contention_start(const char *file) {
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     watch_forks();
     vt__stack_modules_changed(); /* where libc does not tell, we look */
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     int err = contention.is_on ? -EBUSY : vt__profile_file_set(&contention.file, file);
     if (err == 0) err = start_locked(vt__os_wall_ns());
-    leave(mask);
+    vt__unlock_held(&lock, mask);
     return err;
 }
 
 int vt__life_contention_stop(void) {
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     int err = stop_locked();
-    leave(mask);
+    vt__unlock_held(&lock, mask);
     return err;
 }
 
 int vt__life_contention_dump(const char *path) {
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     int err = contention.is_on ? write_profile(path) : -ENOENT;
-    leave(mask);
+    vt__unlock_held(&lock, mask);
     return err;
 }
 
@@ -136,10 +126,10 @@ __attribute__((constructor)) static void begin_if_asked(void) {
         return; /* most programs do not ask, and their library starts with their first malloc */
     if (vt__life_start() != 0 || vt_opt_text(contention_profile) == NULL) return;
     watch_forks();
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&contention.file, vt_opt_text(contention_profile));
     if (err == 0) err = start_locked(vt__life_since_ns());
-    leave(mask);
+    vt__unlock_held(&lock, mask);
     if (err != 0)
         vt__warn("no contention profile", contention.file.path,
                  err == -ENOTSUP ? ": the program is linked statically" : "");

@@ -21,6 +21,7 @@
 #include "dump/cpu_profile.h"
 #include "life/forks.h"
 #include "life/since.h"
+#include "os/held.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "stack/stack.h"
@@ -147,15 +148,9 @@ static void act_on_switches(void) {
     }
 }
 
-static void enter(uint64_t *mask) {
-    *mask = vt__os_hold_signals(UINT64_MAX);
-    vt_lock(&lock);
-}
-
 static void leave(uint64_t mask) {
     act_on_switches();
-    vt_unlock(&lock);
-    vt__os_restore_signals(mask);
+    vt__unlock_held(&lock, mask);
 }
 
 static void on_switch(int number) {
@@ -210,7 +205,7 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish) {
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     watch();
     if (!wish->is_unprepared) vt__stack_modules_changed(); /* where libc does not tell, we look */
-    enter(&mask);
+    mask = vt__lock_held(&lock);
     int err = cpu.is_on ? -EBUSY : vt__profile_file_set(&cpu.file, wish->path);
     if (err == 0) {
         set_wish(wish);
@@ -221,16 +216,14 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish) {
 }
 
 int vt__life_cpu_stop(void) {
-    uint64_t mask;
-    enter(&mask);
+    uint64_t mask = vt__lock_held(&lock);
     int err = stop_locked();
     leave(mask);
     return err;
 }
 
 int vt__life_cpu_dump(const char *path) {
-    uint64_t mask;
-    enter(&mask);
+    uint64_t mask = vt__lock_held(&lock);
     if (cpu.is_on) vt__cpu_rescan();
     int err = cpu.is_on ? write_profile(path) : -ENOENT;
     leave(mask);
@@ -238,8 +231,7 @@ int vt__life_cpu_dump(const char *path) {
 }
 
 void vt__life_cpu_file(char name[VT_PROFILE_NAME_BYTES]) {
-    uint64_t mask;
-    enter(&mask);
+    uint64_t mask = vt__lock_held(&lock);
     (void)vt__profile_file_name(&cpu.file, name);
     leave(mask);
 }
@@ -249,7 +241,7 @@ void vt__life_cpu_state(struct vt_cpu_state_now *out) {
     struct vt_cpu_rows rows;
     struct vt_cpu_source source = vt__cpu_source(&rows);
     *out = (struct vt_cpu_state_now){0};
-    enter(&mask);
+    mask = vt__lock_held(&lock);
     if (cpu.is_on) {
         out->is_on = true;
         out->since_ns = source.time_ns;
@@ -284,7 +276,7 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
     if (vt_opt(cpu_switch) == 0) wish.since_ns = vt__life_since_ns();
     if (wish.path == NULL || vt__os_is_secure()) return;
     watch();
-    enter(&mask);
+    mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&cpu.file, wish.path);
     if (wants_pid) cpu.file.is_child = true;
     set_wish(&wish);

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/lock.h"
+#include "os/held.h"
 #include "probe/cpu_impl.h"
 
 #define MAX_TASKS (1u << 16)
@@ -65,18 +66,6 @@ uint32_t vt__cpu_task_of(int tid) {
     for (uint32_t i = 1; i <= n; i++)
         if (atomic_load_explicit(tid_of(i), memory_order_relaxed) == tid) return i;
     return 0;
-}
-
-/* The holder takes no signal, so no handler waits for what it interrupted. */
-static uint64_t enter(void) {
-    uint64_t mask = vt__os_hold_signals(UINT64_MAX);
-    vt_lock(&lock);
-    return mask;
-}
-
-static void leave(uint64_t mask) {
-    vt_unlock(&lock);
-    vt__os_restore_signals(mask);
 }
 
 /* ---- timers ---- */
@@ -225,19 +214,19 @@ uint32_t vt__cpu_task_try(int tid) {
 
 void vt__cpu_task_begins(uintptr_t start) { /* host */
     uint32_t number;
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     if (vt__cpu_is_on() && add(vt__os_tid(), /* is_me */ true, &number) == 0)
         vt__cpu_task(number)->start = start;
-    leave(mask);
+    vt__unlock_held(&lock, mask);
 }
 
 void vt__cpu_task_ends(void) { /* host */
     if (n_tasks() == 0) return;
     int tid = vt__os_tid();
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     uint32_t number = vt__cpu_task_of(tid);
     if (number != 0) remove_task(number, tid, /* is_me */ true);
-    leave(mask);
+    vt__unlock_held(&lock, mask);
 }
 
 /* ---- all of them; host ---- */
@@ -272,14 +261,14 @@ static int begin_locked(bool is_alone) {
 }
 
 int vt__cpu_tasks_begin(bool is_alone) {
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     int err = begin_locked(is_alone);
-    leave(mask);
+    vt__unlock_held(&lock, mask);
     return err;
 }
 
 void vt__cpu_tasks_end(void) {
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     if (is_one_for_all()) (void)process_timer(0);
     if (all.scout >= 0) vt__os_timer_delete(all.scout);
     all.scout = -1;
@@ -288,11 +277,11 @@ void vt__cpu_tasks_end(void) {
         if (tid == 0) continue;
         remove_task(i, tid, /* is_me */ false);
     }
-    leave(mask);
+    vt__unlock_held(&lock, mask);
 }
 
 void vt__cpu_rescan(void) {
-    uint64_t mask = enter();
+    uint64_t mask = vt__lock_held(&lock);
     for (uint32_t i = 1; i <= n_tasks(); i++) {
         int tid = atomic_load_explicit(tid_of(i), memory_order_relaxed);
         if (tid == 0) continue;
@@ -302,7 +291,7 @@ void vt__cpu_rescan(void) {
             vt__os_task_name(tid, vt__cpu_task(i)->name);
     }
     if (vt__cpu_is_on()) (void)vt__os_each_task(add_visited, NULL);
-    leave(mask);
+    vt__unlock_held(&lock, mask);
 }
 
 void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }

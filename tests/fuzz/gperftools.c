@@ -9,18 +9,11 @@
 #include <sys/mman.h>
 
 #include "dialect/gperftools_environment.c"
+#include "expect.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
 
 void vt__debug_begin(void) {}
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
-            abort();                                                                               \
-        }                                                                                          \
-    while (0)
 
 /* The text with its NUL as the last bytes before a page of no access. */
 static const char *at_the_edge(const char *name, const char *between, const unsigned char *data,

@@ -15,16 +15,9 @@
 #include "dialect/jemalloc.h"
 #include "heap/heap.h"
 #include "compat/jemalloc/jemalloc.h"
+#include "expect.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
-            abort();                                                                               \
-        }                                                                                          \
-    while (0)
 
 #define MOST 48 /* bytes of a value */
 

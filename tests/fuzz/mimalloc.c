@@ -15,18 +15,11 @@ static unsigned n_warnings;
 static void heard(const char *a, const char *subject, const char *b);
 #include "dialect/mimalloc_environment.c"
 #include "dialect/mimalloc_values.c"
+#include "expect.h"
 #undef vt__warn
 #undef vt__os_environment
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
-            abort();                                                                               \
-        }                                                                                          \
-    while (0)
 
 /* ---- what the two files ask of others ---- */
 

@@ -22,18 +22,10 @@ static void hear(int fd, const char *data, size_t n_bytes);
 
 #define vt__os_write hear
 #include "conf/options.c"
+#include "expect.h"
 #undef vt__os_write
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: expected %s; last warning: %s\n", __FILE__, __LINE__, #x,      \
-                    said.last);                                                                    \
-            abort();                                                                               \
-        }                                                                                          \
-    while (0)
 
 /* One call, one line, printable, with the prefix all our warnings have. */
 static void hear(int fd, const char *data, size_t n_bytes) {

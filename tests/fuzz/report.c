@@ -11,16 +11,9 @@
 #include "report/read.h"
 #include "report/read_symbols.h"
 #include "report/views.h"
+#include "expect.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
-
-#define EXPECT(x)                                                                                  \
-    do {                                                                                           \
-        if (!(x)) {                                                                                \
-            fprintf(stderr, "%s:%d: expected %s\n", __FILE__, __LINE__, #x);                       \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* The first byte chooses how it is shown. */
 static void show(struct profile *p, unsigned choice, FILE *out) {
