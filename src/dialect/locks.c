@@ -25,7 +25,7 @@
 #include "os/os.h"
 #include "probe/waits.h"
 
-/* Newer than some libcs: musl has none of them. */
+#ifndef __GLIBC__ /* musl has none of them */
 int pthread_mutex_clocklock(pthread_mutex_t *restrict m, clockid_t c,
                             const struct timespec *restrict t);
 int pthread_rwlock_clockrdlock(pthread_rwlock_t *restrict l, clockid_t c,
@@ -34,6 +34,7 @@ int pthread_rwlock_clockwrlock(pthread_rwlock_t *restrict l, clockid_t c,
                                const struct timespec *restrict t);
 int pthread_cond_clockwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m, clockid_t k,
                            const struct timespec *restrict t);
+#endif
 
 /* glibc's dlvsym, which others have not. */
 extern void *find_version(void *handle, const char *name, const char *version) __asm__("dlvsym")
