@@ -15,13 +15,13 @@ endif()
 
 # In the order they are linked: first what every program runs that calls malloc, then what profiles and statistics need. The kernel
 # maps code in windows of 64 KiB around what is touched, so a program that does not profile never sees most of the second part;
-# of that, what no allocation runs through is compiled for size.
+# of that, what no allocation runs through is compiled for size. tests/risk/mem_footprint.sh sees to it.
 set(VT_SOURCES
-    src/heap/alloc.c src/heap/slab.c src/heap/remote.c src/heap/shelf.c src/heap/medium.c src/heap/draw.c src/heap/large.c
+    src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/medium.c src/heap/draw.c
     src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
     src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
-    src/life/heap_dump.c src/probe/chance.c src/probe/sample.c src/probe/exact.c
+    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/remote.c src/heap/large.c
     src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c

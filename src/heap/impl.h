@@ -422,7 +422,6 @@ void *vt__large_alloc_growing(
 #define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
 
 /* own.c */
-void vt__owns_open(void);
 void vt__owns_fork_prepare(void);
 void vt__owns_fork_done(bool is_child);
 bool vt__own_free(struct slab *s, uintptr_t owner,

@@ -33,16 +33,15 @@ struct vt_own {
 } VT_ALIGNED(VT_CACHE_LINE);
 
 #define N_LOCKS (VT_LOCK_OWN_LAST - VT_LOCK_OWN + 1)
-static struct vt_lock locks[N_LOCKS];
+#define FOUR_LOCKS(r)                                                                              \
+    VT_LOCK_INIT(r), VT_LOCK_INIT((r) + 1), VT_LOCK_INIT((r) + 2), VT_LOCK_INIT((r) + 3)
+static struct vt_lock locks[N_LOCKS] = {FOUR_LOCKS(VT_LOCK_OWN), FOUR_LOCKS(VT_LOCK_OWN + 4),
+                                        FOUR_LOCKS(VT_LOCK_OWN + 8), FOUR_LOCKS(VT_LOCK_OWN + 12)};
 
 static struct {
     struct vt_own *unused;
     uint32_t n;
 } owns;
-
-void vt__owns_open(void) {
-    for (unsigned i = 0; i < N_LOCKS; i++) locks[i].rank = VT_LOCK_OWN + i;
-}
 
 void vt__owns_fork_prepare(void) {
     for (unsigned i = 0; i < N_LOCKS; i++) vt_lock(&locks[i]);

@@ -275,7 +275,6 @@ bool vt__adopt(struct heap *h, unsigned cls) {
 int vt__heap_start(void) {
     vt__classes_init();
     vt__medium_open();
-    vt__owns_open();
     int err = vt__window.n_bytes == 0 ? vt__window_open() : 0;
     return err != 0 ? err : vt__chunks_open();
 }

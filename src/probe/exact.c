@@ -55,10 +55,12 @@ static struct {
     _Atomic uint8_t *is_committed; /* by COMMIT_SLICES */
     struct table *tables;
     struct table of_others; /* who has no heap; under the lock */
-    _Atomic int64_t alloc_bytes, live_bytes, tell_bytes;
+    _Atomic int64_t alloc_bytes, live_bytes;
     _Atomic uint32_t run; /* how often it was switched on */
     _Atomic bool in_requested_bytes;
-} exact = {.tell_bytes = TELL_BYTES};
+} exact;
+static _Atomic int64_t tell_bytes =
+    TELL_BYTES; /* not in `exact`, which takes no room in the file */
 
 /* ---- notes ---- */
 
@@ -144,7 +146,7 @@ static void give_table(struct table *t) {
 static void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
     t->untold_alloc += alloc_bytes;
     t->untold_live += live_bytes;
-    int64_t most = atomic_load_explicit(&exact.tell_bytes, memory_order_relaxed);
+    int64_t most = atomic_load_explicit(&tell_bytes, memory_order_relaxed);
     if (t->untold_alloc < most && t->untold_live > -most) return;
     /* relaxed: sums that drive dumps; they may lag by tell_bytes for each thread */
     int64_t alloc =
@@ -162,7 +164,7 @@ void vt__exact_told(double *alloc_bytes, double *live_bytes) {
 
 void vt__exact_tell_after(uint64_t n_bytes) {
     int64_t step = (int64_t)vt_min(n_bytes / TELLS_PER_DUMP + 1, TELL_BYTES);
-    atomic_store_explicit(&exact.tell_bytes, step, memory_order_relaxed);
+    atomic_store_explicit(&tell_bytes, step, memory_order_relaxed);
 }
 
 void vt__exact_ask_requested(bool on) {
