@@ -208,14 +208,19 @@ def run_all(bench, chosen_rows, allocators, rounds, doc):
     runnable = [r for r in chosen_rows if not measure.missing_programs(r)]
     number = {row.name: i + 1 for i, row in enumerate(runnable)}
     plan = make_plan(runnable, allocators, rounds)
-    progress = Progress(plan)
+    steps = [(f"round {turn + 1}/{rounds}  row {number[row.name]}/{len(runnable)} {row.name}",
+              row, allocator, samples[row.name][allocator.name]) for turn, row, allocator in plan]
+    run_steps(bench, Progress(plan), steps, doc)
+
+
+def run_steps(bench, progress, steps, doc):
+    """Each step: where we are, what to run, under what, and the list that the sample goes to."""
     try:
-        for turn, row, allocator in plan:
-            progress.show(f"round {turn + 1}/{rounds}  row {number[row.name]}/{len(runnable)}"
-                          f" {row.name}  {allocator.name}  about {progress.eta()} left")
+        for where, row, allocator, samples in steps:
+            progress.show(f"{where}  {allocator.name}  about {progress.eta()} left")
             bench.prepare(row)
             began = time.monotonic()
-            samples[row.name][allocator.name].append(bench.run(row, allocator))
+            samples.append(bench.run(row, allocator))
             progress.done(time.monotonic() - began)
     except KeyboardInterrupt:
         doc["interrupted"] = True
@@ -230,7 +235,7 @@ def run_profile(options, bench, rounds, doc):
         return
     ours = next(named_paths(options.lib))[1]
     part = doc["profile"] = {"rows": []}
-    steps = []
+    plan = []
     for group in ("sampling", "exact"):
         found, warnings = profilers.variants(group, ours, library_cache())
         for text in warnings:
@@ -238,23 +243,12 @@ def run_profile(options, bench, rounds, doc):
         picked = profilers.chosen(group, options.rows.split(","), matches)
         part["rows"] += profilers.empty_rows(bench, group, picked, found)
         runnable = [r for r in picked if not measure.missing_programs(r)]
-        steps += profilers.plan(runnable, found, rounds)
+        plan += profilers.plan(runnable, found, rounds)
     samples = {(r["name"], name, state): s for r in part["rows"]
                for name, states in r["samples"].items() for state, s in states.items()}
-    progress = Progress(steps)
-    try:
-        for turn, row, name, state, allocator in steps:
-            progress.show(f"profiling, round {turn + 1}/{rounds}  {row.name}  {allocator.name}"
-                          f"  about {progress.eta()} left")
-            bench.prepare(row)
-            began = time.monotonic()
-            samples[row.name, name, state].append(bench.run(row, allocator))
-            progress.done(time.monotonic() - began)
-    except KeyboardInterrupt:
-        doc["interrupted"] = True
-        say("\nbench: interrupted; what follows is what there is")
-    finally:
-        progress.end()
+    steps = [(f"profiling, round {turn + 1}/{rounds}  {row.name}", row, allocator,
+              samples[row.name, name, state]) for turn, row, name, state, allocator in plan]
+    run_steps(bench, Progress(plan), steps, doc)
 
 
 def bench_document(options):

@@ -15,33 +15,27 @@ static size_t (*release_free)(void);
 static int has_names;
 static long kernel_at_start, stats_at_start;
 
+struct rss {
+    bool counts; /* the mapping whose lines these are */
+    long kib;
+};
+
+static void add_line(const char *line, void *state) {
+    struct rss *rss = state;
+    const char *dash = strchr(line, '-');
+    if (dash && dash < line + 17 && strchr(line, ' ') > dash) { /* a mapping begins */
+        const char *name = strpbrk(line, "/[");
+        rss->counts = has_names ? name && strncmp(name, "[anon:vitrine", 13) == 0 : name == NULL;
+    } else if (rss->counts && strncmp(line, "Rss:", 4) == 0) {
+        rss->kib += strtol(line + 4, NULL, 10);
+    }
+}
+
 /* KiB of Rss in the mappings that are the library's, see above. */
 static long kernel_kib(void) {
-    static char buf[1 << 16];
-    char line[512];
-    size_t used = 0;
-    ssize_t got;
-    long sum = 0;
-    int counts = 0, fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-    MUST(fd >= 0);
-    while ((got = read(fd, buf, sizeof buf)) > 0)
-        for (ssize_t i = 0; i < got; i++) {
-            if (buf[i] != '\n') {
-                if (used < sizeof line - 1) line[used++] = buf[i];
-                continue;
-            }
-            line[used] = 0;
-            used = 0;
-            char *dash = strchr(line, '-');
-            if (dash && dash < line + 17 && strchr(line, ' ') > dash) { /* a mapping begins */
-                const char *name = strpbrk(line, "/[");
-                counts = has_names ? name && strncmp(name, "[anon:vitrine", 13) == 0 : name == NULL;
-            } else if (counts && strncmp(line, "Rss:", 4) == 0) {
-                sum += strtol(line + 4, NULL, 10);
-            }
-        }
-    close(fd);
-    return sum;
+    struct rss rss = {false, 0};
+    MUST(proc_lines("/proc/self/smaps", add_line, &rss));
+    return rss.kib;
 }
 
 static struct vt_stats stats(void) {

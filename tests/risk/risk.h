@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,15 +65,14 @@ static inline uint64_t next_random(uint64_t *state) {
     return x * 0x2545F4914F6CDD1DULL;
 }
 
-/* Reads a whole /proc file piecewise and sums the KiB of every line that starts with `key`. -1: no
- * file. */
-static inline long proc_sum_kib(const char *path, const char *key) {
-    char buf[4096], line[256];
-    size_t used = 0, key_len = strlen(key);
+/* Tells of each line of a /proc file, which is read piecewise; false: no file. A long line is cut. */
+static inline bool proc_lines(const char *path, void (*tell)(const char *line, void *state),
+                              void *state) {
+    char buf[4096], line[512];
+    size_t used = 0;
     ssize_t got;
-    long sum = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return -1;
+    if (fd < 0) return false;
     while ((got = read(fd, buf, sizeof buf)) > 0)
         for (ssize_t i = 0; i < got; i++) {
             if (buf[i] != '\n') {
@@ -80,11 +80,28 @@ static inline long proc_sum_kib(const char *path, const char *key) {
                 continue;
             }
             line[used] = 0;
-            if (strncmp(line, key, key_len) == 0) sum += strtol(line + key_len, NULL, 10);
+            tell(line, state);
             used = 0;
         }
     close(fd);
-    return sum;
+    return true;
+}
+
+struct proc_sum {
+    const char *key;
+    long kib;
+};
+
+static inline void proc_add_line(const char *line, void *state) {
+    struct proc_sum *sum = (struct proc_sum *)state; /* also C++ */
+    size_t key_len = strlen(sum->key);
+    if (strncmp(line, sum->key, key_len) == 0) sum->kib += strtol(line + key_len, NULL, 10);
+}
+
+/* Sums the KiB of every line that starts with `key`. -1: no file. */
+static inline long proc_sum_kib(const char *path, const char *key) {
+    struct proc_sum sum = {key, 0};
+    return proc_lines(path, proc_add_line, &sum) ? sum.kib : -1;
 }
 
 /* smaps_rollup is exact; statm may be off by some dozen pages per CPU on new kernels. */
