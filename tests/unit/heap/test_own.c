@@ -402,6 +402,25 @@ TEST(own, what_a_thread_keeps_of_a_destroyed_heap_is_void) {
     vt__own_destroy(shared);
 }
 
+TEST(own, a_thread_may_end_after_a_heap_was_destroyed_that_it_kept_blocks_of) {
+    pthread_t id;
+    start_empty();
+    shared = vt__own_new();
+    pthread_create(&id, NULL, keep_and_go_on, NULL);
+    wait_for(1);
+    vt__own_destroy(shared);
+    struct blocks b = take_blocks(5000, 64); /* where the heap's were */
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+    vt__heap_audit();
+    assert_ptr_equal(vt__own_new(), shared);
+    vt__own_audit(shared);
+    assert_int_equal(n_in_use(shared), 0);
+    free_blocks(b);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
 TEST(own, memory_of_a_destroyed_heap_is_as_good_as_any_though_marks_are_in_it) {
     static void *at[20000];
     pthread_t id;
