@@ -10,12 +10,15 @@
 
 set(VT_TC_COMMON src/dialect/gperftools_environment.c src/dialect/gperftools_start.c src/dialect/gperftools_say.c
     src/dialect/gperftools_extension.c src/dialect/gperftools_extension_cxx.c src/dialect/gperftools_tc.c
-    src/dialect/gperftools_hook.c)
-set(VT_TC_FULL src/dialect/door_gperftools.c src/dialect/gperftools_heap.c src/dialect/gperftools_stacktrace.c ${VT_TC_COMMON})
+    src/dialect/gperftools_hook.c src/dialect/gperftools_new_mode.c)
+set(VT_TC_FULL src/dialect/door_gperftools.c src/dialect/gperftools_heap.c src/dialect/gperftools_mmap_log.c
+    src/dialect/gperftools_stacktrace.c ${VT_TC_COMMON})
 set(VT_TC_MINIMAL src/dialect/door_gperftools_minimal.c ${VT_TC_COMMON})
 
-# vt_tcmalloc(name version words source...)
-function(vt_tcmalloc name version words)
+# vt_tcmalloc(names name version words source...); its names of C and C++ are the objects `names`
+function(vt_tcmalloc names name version words)
+    string(REPLACE vitrine_names ${names} VT_SHARED_OBJECTS "${VT_SHARED_OBJECTS}")
+    string(REPLACE vitrine_names ${names} VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
     vt_library(${name} SHARED ${name} ${ARGN})
     set_target_properties(${name} PROPERTIES SOVERSION 4 VERSION ${version})
     vt_library(${name}_static STATIC ${name} ${ARGN})
@@ -28,18 +31,16 @@ function(vt_tcmalloc name version words)
     endif()
 endfunction()
 
-vt_tcmalloc(tcmalloc 4.6.5 "malloc with heap profiler" ${VT_TC_FULL} src/dialect/gperftools_no_debug.c)
-vt_tcmalloc(tcmalloc_minimal 4.6.5 "malloc" ${VT_TC_MINIMAL} src/dialect/gperftools_no_debug.c)
-vt_tcmalloc(tcmalloc_and_profiler 4.7.5 "malloc with heap and CPU profiler" ${VT_TC_FULL} src/dialect/gperftools_no_debug.c)
+vt_objects(tcmalloc_names ${VT_OVERRIDE_SOURCES})
+target_compile_definitions(tcmalloc_names PRIVATE VT_NEW_MODE)
+set(VT_TC_PLAIN src/dialect/gperftools_no_debug.c)
+vt_tcmalloc(tcmalloc_names tcmalloc 4.6.5 "malloc with heap profiler" ${VT_TC_FULL} ${VT_TC_PLAIN})
+vt_tcmalloc(tcmalloc_names tcmalloc_minimal 4.6.5 "malloc" ${VT_TC_MINIMAL} ${VT_TC_PLAIN})
+vt_tcmalloc(tcmalloc_names tcmalloc_and_profiler 4.7.5 "malloc with heap and CPU profiler" ${VT_TC_FULL} ${VT_TC_PLAIN})
 
 # The debug libraries have other names in front: the same files, with blocks_guarded.h.
-vt_objects(tcmalloc_names ${VT_OVERRIDE_SOURCES})
-target_compile_definitions(tcmalloc_names PRIVATE VT_GUARDED_BLOCKS)
-set(VT_TC_DEBUG src/dialect/gperftools_debug.c src/probe/guard_block.c)
-function(vt_tcmalloc_debug)
-    string(REPLACE vitrine_names tcmalloc_names VT_SHARED_OBJECTS "${VT_SHARED_OBJECTS}")
-    string(REPLACE vitrine_names tcmalloc_names VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
-    vt_tcmalloc(${ARGN} ${VT_TC_DEBUG})
-endfunction()
-vt_tcmalloc_debug(tcmalloc_debug 4.6.5 "malloc with heap profiler that finds mistakes" ${VT_TC_FULL})
-vt_tcmalloc_debug(tcmalloc_minimal_debug 4.6.5 "malloc that finds mistakes" ${VT_TC_MINIMAL})
+vt_objects(tcmalloc_debug_names ${VT_OVERRIDE_SOURCES})
+target_compile_definitions(tcmalloc_debug_names PRIVATE VT_GUARDED_BLOCKS)
+set(VT_TC_DEBUG src/dialect/gperftools_debug.c src/dialect/gperftools_trace.c src/probe/guard_block.c)
+vt_tcmalloc(tcmalloc_debug_names tcmalloc_debug 4.6.5 "malloc with heap profiler that finds mistakes" ${VT_TC_FULL} ${VT_TC_DEBUG})
+vt_tcmalloc(tcmalloc_debug_names tcmalloc_minimal_debug 4.6.5 "malloc that finds mistakes" ${VT_TC_MINIMAL} ${VT_TC_DEBUG})

@@ -21,7 +21,7 @@ set(VT_SOURCES
     src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
     src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
-    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/remote.c src/heap/large.c
+    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/remote.c src/heap/large.c src/heap/own_cache.c
     src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c

@@ -49,7 +49,7 @@ static unsigned distance(struct span a, const char *b) {
         unsigned diagonal = row[0];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= n; j++) {
-            unsigned change = diagonal + (lower(a.at[i - 1]) != b[j - 1]);
+            unsigned change = diagonal + (lower(a.at[i - 1]) != lower(b[j - 1]));
             diagonal = row[j];
             row[j] = (unsigned)vt_min(change, vt_min(row[j], row[j - 1]) + 1);
         }
@@ -57,20 +57,25 @@ static unsigned distance(struct span a, const char *b) {
     return row[n];
 }
 
-static int nearest(struct span name, unsigned *how_far) {
-    int best = 0;
-    *how_far = NAME_MAX_BYTES;
-    for (int i = 0; i < VT_OPT_COUNT; i++) {
-        unsigned d = distance(name, vt__option_rows[i].name);
-        if (d < *how_far) *how_far = d, best = i;
-    }
-    return best;
-}
-
 /* Near enough to be a slip of the name we know: one letter in three, at most three. */
 static bool is_slip(struct span name, unsigned how_far) {
     return how_far <= 3 && how_far * 3 <= name.len;
 }
+
+/* The known name that this one is a slip of; NULL: of none. */
+static const char *meant(struct span name, const struct vt_known_names *known) {
+    const char *best = NULL;
+    unsigned how_far = NAME_MAX_BYTES;
+    for (size_t i = 0; i < known->n; i++) {
+        const char *k = known->name(i);
+        unsigned d = k != NULL ? distance(name, k) : NAME_MAX_BYTES;
+        if (d < how_far) how_far = d, best = k;
+    }
+    return is_slip(name, how_far) ? best : NULL;
+}
+
+static const char *option_name(size_t i) { return vt__option_rows[i].name; }
+static const struct vt_known_names options = {option_name, VT_OPT_COUNT, ""};
 
 /* The environment's words in a message of ours: as they are, but on one line. */
 static void quote(char out[NAME_MAX_BYTES + 1], struct span s) {
@@ -93,22 +98,28 @@ void vt__warn(const char *a, const char *subject, const char *b) {
     vt__os_write(2, line, t.len);
 }
 
-static void warn_unknown(struct span name, const char *where) {
+void vt__warn_unknown(const char *what, const char *name, size_t n_bytes, const char *where,
+                      const struct vt_known_names *known) {
     char subject[NAME_MAX_BYTES + 1];
     char rest[160];
-    unsigned how_far;
-    int near = nearest(name, &how_far);
-    quote(subject, name);
-    struct vt_text t = VT_TEXT(rest);
-    vt__text_put(&t, " in ");
+    struct span all = {name, n_bytes};
+    size_t n_prefix = vt_min(vt__str_len(known->prefix), n_bytes);
+    const char *near = meant((struct span){name + n_prefix, n_bytes - n_prefix}, known);
+    quote(subject, all);
+    struct vt_text t = {rest, sizeof(rest) - 1, 0, false, NULL, NULL};
     vt__text_put(&t, where);
-    if (is_slip(name, how_far)) {
+    if (near != NULL) {
         vt__text_put(&t, "; did you mean '");
-        vt__text_put(&t, vt__option_rows[near].name);
+        vt__text_put(&t, known->prefix);
+        vt__text_put(&t, near);
         vt__text_put(&t, "'?");
     }
-    vt__text_char(&t, '\0');
-    vt__warn("unknown option", subject, rest);
+    rest[t.len] = '\0';
+    vt__warn(what, subject, rest);
+}
+
+static void warn_unknown(struct span name, const char *where) {
+    vt__warn_unknown("unknown option", name.at, name.len, where, &options);
 }
 
 static void warn_value(const struct vt_option_row *row, struct span value) {
@@ -228,7 +239,7 @@ static void read_list(const char *list) {
         if (o >= 0)
             set(o, value);
         else
-            warn_unknown(name, "VITRINE");
+            warn_unknown(name, " in VITRINE");
     }
 }
 
@@ -241,12 +252,11 @@ static void read_variable(const char *v) {
     if (name.at[name.len] == '\0') return;
     struct span value = {name.at + name.len + 1, vt__str_len(name.at + name.len + 1)};
     int o = find(name);
-    unsigned how_far;
-    nearest(name, &how_far);
     if (o >= 0)
         set(o, value);
-    else if (is_slip(name, how_far)) /* anything further off may be somebody else's variable */
-        warn_unknown(name, "the environment (VITRINE_...)");
+    else if (meant(name, &options) !=
+             NULL) /* anything further off may be somebody else's variable */
+        warn_unknown(name, " in the environment (VITRINE_...)");
 }
 
 void vt__options_read(void) {

@@ -58,6 +58,16 @@ unsigned vt__option_choice(const struct vt_choice *c, unsigned dflt);
 /* "vitrine: warning: <a> '<subject>'<b>", one write. */
 void vt__warn(const char *a, const char *subject, const char *b);
 
+/* Names that somebody may have meant: of options, of another's variables. */
+struct vt_known_names {
+    const char *(*name)(size_t i); /* NULL: there is none of this number */
+    size_t n;
+    const char *prefix; /* stands before each of them, and is not in name() */
+};
+/* "vitrine: warning: <what> '<name>'<where>; did you mean '<known>'?": the last part if one is near. */
+void vt__warn_unknown(const char *what, const char *name, size_t n_bytes, const char *where,
+                      const struct vt_known_names *known);
+
 VT_HIDDEN_END
 
 #endif

@@ -1,4 +1,5 @@
-/* blocks.h - what the names in libc.c and cxx.c hand on to: the heap, or for the debug libraries blocks with guards around them.
+/* blocks.h - what the names in libc.c and cxx.c hand on to: the heap, as it is or as libtcmalloc has it (blocks_new_mode.h), or for
+ * the debug libraries blocks with guards around them (blocks_guarded.h).
  * Who makes a block and who frees it is told; the heap does not want to know, and nothing is paid for it. Climate: malloc. */
 #ifndef VT_DIALECT_BLOCKS_H
 #define VT_DIALECT_BLOCKS_H
@@ -13,6 +14,9 @@
 #include "heap/fast.h"
 #include "heap/heap.h"
 
+#ifdef VT_NEW_MODE
+#include "dialect/blocks_new_mode.h"
+#else
 VT_INLINE void *block_alloc(size_t n_bytes, VT_UNUSED enum vt_made_by by) {
     return vt__fast_malloc(n_bytes);
 }
@@ -21,6 +25,8 @@ VT_INLINE void *block_aligned(size_t align, size_t n_bytes, VT_UNUSED enum vt_ma
 }
 VT_INLINE void *block_calloc(size_t n, size_t each_bytes) { return vt__calloc(n, each_bytes); }
 VT_INLINE void *block_realloc(void *p, size_t n_bytes) { return vt__realloc(p, n_bytes); }
+#endif
+
 VT_INLINE void block_free(void *p, VT_UNUSED enum vt_made_by by) { vt__fast_free(p); }
 VT_INLINE void block_free_sized(void *p, size_t n_bytes, VT_UNUSED enum vt_made_by by) {
     vt__free_sized(p, n_bytes);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "dialect/blocks.h"
+#include "dialect/cxx.h"
 #include "os/os.h"
 
 #define OF_CXX __attribute__((weak))
@@ -64,13 +65,17 @@ VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align, enum vt_made_b
     throw_bad_alloc();
 }
 
+bool vt__new_handler_helped(void) {
+    new_handler handler = handler_now();
+    return handler != NULL && !vt__call_catching(handler);
+}
+
 /* A nothrow new must not let the handler's exception out. */
 VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align, enum vt_made_by by) {
     for (;;) {
         void *p = try_alloc(n_bytes, align, by);
         if (p != NULL) return p;
-        new_handler handler = handler_now();
-        if (handler == NULL || vt__call_catching(handler)) return NULL;
+        if (!vt__new_handler_helped()) return NULL;
     }
 }
 

@@ -4,6 +4,8 @@
  *   gperftools_extension.c     MallocExtension_*          gperftools_extension_cxx.c   the same as a C++ object
  *   gperftools_tc.c            tc_*                       gperftools_hook.c        MallocHook_*
  *   gperftools_stacktrace.c    GetStackTrace              gperftools_say.c         lines on stderr, texts that grow
+ *   gperftools_new_mode.c      tc_set_new_mode            gperftools_mmap_log.c    HEAP_PROFILE_MMAP_LOG
+ *   gperftools_debug.c         the debug libraries        gperftools_trace.c       and what they log
  *
  * Climate: host, but for what says otherwise.
  */
@@ -15,6 +17,8 @@
 
 VT_HIDDEN_BEGIN
 
+struct vt_map_call; /* probe/maps.h */
+
 /* ---- gperftools_environment.c: what the variables say. Values of those that have no meaning here are kept for who asks. ---- */
 
 struct vt_gperftools {
@@ -24,7 +28,7 @@ struct vt_gperftools {
     bool wants_pid, wants_cleanup;
     int64_t allocation_interval, deallocation_interval, inuse_interval, time_interval;
     const char *heap_signal; /* as it was written */
-    bool wants_mmap, wants_only_mmap;
+    bool wants_mmap, wants_only_mmap, wants_mmap_log;
     int verbose;
     double release_rate;
     uint64_t max_total_thread_cache_bytes, min_per_thread_cache_bytes;
@@ -47,6 +51,8 @@ uint64_t vt__gperftools_clip_cache(uint64_t n_bytes);
 /* ---- gperftools_heap.c ---- */
 
 void vt__gperftools_heap_begin(void); /* HEAPPROFILE */
+
+void vt__gperftools_log_mmap(const struct vt_map_call *call); /* gperftools_mmap_log.c */
 
 /* ---- gperftools_say.c ---- */
 

@@ -4,12 +4,14 @@
  *   TCMALLOC_MAX_FREE_QUEUE_SIZE           bytes of freed blocks that wait
  *   TCMALLOC_RECLAIM_MEMORY=false          they wait for good
  *   TCMALLOC_PAGE_FENCE, _NEVER_RECLAIM, _READABLE
+ *   TCMALLOC_TRACE, _TRACE_FILE            gperftools_trace.c
  *
  * Translation, no logic.   Climate: malloc.
  */
 #include "dialect/gperftools_debug.h"
 
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_new_mode.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "stack/stack.h"
@@ -127,6 +129,7 @@ static bool is_set(const char *name, bool dflt) {
 void vt__debug_begin(void) {
     const char *queue = vt__os_getenv("TCMALLOC_MAX_FREE_QUEUE_SIZE");
     int64_t n = queue != NULL ? vt__gperftools_number(queue) : (int64_t)MiB(10);
+    bool has_trace = is_set("TCMALLOC_TRACE", false) && vt__debug_trace_begin();
     vt__guard_set(&(struct vt_guard_options){
         .queue_bytes = n > 0 ? (size_t)n : 0,
         .has_fence = is_set("TCMALLOC_PAGE_FENCE", false),
@@ -134,6 +137,7 @@ void vt__debug_begin(void) {
         .is_fence_readable = is_set("TCMALLOC_PAGE_FENCE_READABLE", false),
         .is_never_reused = !is_set("TCMALLOC_RECLAIM_MEMORY", true),
         .fault = say_fault,
+        .trace = has_trace ? vt__debug_trace : NULL,
     });
 }
 
@@ -169,3 +173,32 @@ size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes) {
     (void)block_bytes;
     return n_bytes;
 }
+
+/* ---- blocks ---- */
+
+void *vt__debug_alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
+    void *p;
+    do p = vt__guard_alloc(align, n_bytes, by);
+    while (p == NULL && by == VT_MADE_BY_MALLOC && vt__new_mode_helped());
+    return p;
+}
+
+void *vt__debug_calloc(size_t n, size_t each_bytes) {
+    void *p;
+    do p = vt__guard_calloc(n, each_bytes);
+    while (p == NULL && vt__new_mode_helped());
+    return p;
+}
+
+void *vt__debug_realloc(void *p, size_t n_bytes) {
+    void *to;
+    do to = vt__guard_realloc(p, n_bytes);
+    while (to == NULL && n_bytes != 0 && vt__new_mode_helped());
+    return to;
+}
+
+void *vt__debug_alloc_once(size_t n_bytes) {
+    return vt__guard_alloc(1, n_bytes, VT_MADE_BY_MALLOC);
+}
+
+void vt__debug_mode_changed(bool asks) { (void)asks; }

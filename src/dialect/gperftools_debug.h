@@ -20,6 +20,14 @@ void vt__debug_count(struct vt_debug_counts *out);
 size_t vt__debug_size(const void *p); /* what the program may use of it */
 struct vt_heap_hooks;
 void vt__debug_set_hooks(const struct vt_heap_hooks *hooks); /* heap/heap.h */
+/* gperftools_trace.c: TCMALLOC_TRACE. False: there is nowhere to write to. */
+bool vt__debug_trace_begin(void);
+void vt__debug_trace(const char *function, size_t n_bytes, const void *p);
+
+/* As guard_block.h has them; a malloc may ask the new-handler (gperftools_new_mode.h). Climate: malloc. */
+void *vt__debug_alloc(size_t align, size_t n_bytes, enum vt_made_by by);
+void *vt__debug_calloc(size_t n, size_t each_bytes);
+void *vt__debug_realloc(void *p, size_t n_bytes);
 size_t vt__debug_estimate(size_t block_bytes, size_t n_bytes);
 
 VT_HIDDEN_END

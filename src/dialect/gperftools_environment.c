@@ -51,7 +51,7 @@ static const struct row rows[] = {
     {"HEAP_PROFILE_TIME_INTERVAL",            LONG,     &vt__gperftools.time_interval},
     {"HEAP_PROFILE_MMAP",                     SWITCH,   &vt__gperftools.wants_mmap},
     {"HEAP_PROFILE_ONLY_MMAP",                SWITCH,   &vt__gperftools.wants_only_mmap},
-    {"HEAP_PROFILE_MMAP_LOG",                 IGNORED,  NULL},
+    {"HEAP_PROFILE_MMAP_LOG",                 SWITCH,   &vt__gperftools.wants_mmap_log},
     {"HEAP_PROFILE_CLEANUP",                  SWITCH,   &vt__gperftools.wants_cleanup},
     {"TCMALLOC_SAMPLE_PARAMETER",             LONG,     &read.sample_parameter},
     {"TCMALLOC_RELEASE_RATE",                 DOUBLE,   &vt__gperftools.release_rate},
@@ -158,19 +158,21 @@ static bool read_variable(const char *v) {
     return false;
 }
 
+static const char *name_of(size_t i) { return rows[i].name; }
+
+/* A letter too few in the prefix itself is a mistake that notes on the web have. */
+static bool is_meant_for_us(const char *v) {
+    for (size_t i = 0; i < vt_countof(prefixes); i++)
+        if (vt__str_starts(v, prefixes[i])) return true;
+    return vt__str_starts(v, "HEAPROFILE=");
+}
+
 static void warn_unknown(const char *v) {
-    static bool was_warned; /* one line, however many there are */
-    char name[64];
-    struct vt_text t = {name, sizeof(name) - 1, 0, false, NULL, NULL};
-    if (vt__str_starts(v, "HEAPROFILE="))
-        vt__warn("unknown variable", "HEAPROFILE", "; did you mean 'HEAPPROFILE'?");
-    for (size_t i = 0; i < vt_countof(prefixes) && !was_warned; i++) {
-        if (!vt__str_starts(v, prefixes[i])) continue;
-        for (; *v != '\0' && *v != '='; v++) vt__text_char(&t, *v);
-        name[t.len] = '\0';
-        vt__warn("unknown variable", name, " in the environment");
-        was_warned = true;
-    }
+    static const struct vt_known_names known = {name_of, vt_countof(rows), ""};
+    size_t n = 0;
+    if (!is_meant_for_us(v)) return;
+    while (v[n] != '\0' && v[n] != '=') n++;
+    vt__warn_unknown("unknown variable", v, n, " in the environment", &known);
 }
 
 static bool is_default(enum vt_option o) { return vt__option_values[o] == vt__option_rows[o].dflt; }

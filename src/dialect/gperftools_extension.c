@@ -5,6 +5,8 @@
  */
 #include "compat/gperftools/malloc_extension_c.h"
 
+#include <stdatomic.h>
+
 #include "compat/gperftools/nallocx.h"
 #include "conf/options.h"
 #include "dialect/gperftools.h"
@@ -175,9 +177,14 @@ VT_EXPORT void MallocExtension_MarkThreadBusy(void) {} /* the next malloc does w
 
 VT_EXPORT void MallocExtension_MarkThreadTemporarilyIdle(void) { vt__heap_drop_thread_cache(); }
 
-/* At least so much: what is free is given back in whole. */
+/* Memory goes in pieces of up to 2 MiB. What goes beyond num_bytes is put to the account of the next call, so that somebody who
+ * asks for a little again and again gets what he asks for. */
 VT_EXPORT void MallocExtension_ReleaseToSystem(size_t num_bytes) {
-    if (num_bytes > 0) vt__heap_release_shared();
+    static _Atomic size_t n_ahead;
+    size_t credit = atomic_exchange(&n_ahead, 0);
+    size_t n_given = num_bytes > credit ? vt__heap_release_some(num_bytes - credit) : 0;
+    size_t n_gone = credit + n_given;
+    if (n_gone > num_bytes) atomic_fetch_add(&n_ahead, n_gone - num_bytes);
 }
 
 VT_EXPORT void MallocExtension_ReleaseFreeMemory(void) { vt__heap_release_all(); }

@@ -130,6 +130,7 @@ static int start(const char *prefix) {
     set_options();
     vt__life_heap_set_manner(&manner);
     say(VT_LEVEL_PLAIN, "Starting tracking the heap", "", "");
+    if (vt__gperftools.wants_mmap_log) vt__maps_set_listener(vt__gperftools_log_mmap);
     if (!vt__gperftools.wants_only_mmap) {
         int err = vt__exact_set(true);
         if (err != 0) return err;
@@ -189,6 +190,9 @@ void vt__gperftools_heap_begin(void) {
     const struct vt_gperftools *g = &vt__gperftools;
     char path[VT_PATH_BYTES];
     struct vt_text t = {path, sizeof(path) - 32, 0, false, NULL, NULL};
+    if (vt__os_is_ignored("HEAPPROFILE"))
+        say(VT_LEVEL_WARNING,
+            "HeapProfiler: ignoring HEAPPROFILE because program seems to be setuid", "", "");
     if (g->heap_profile == NULL || *g->heap_profile == '\0' || vt_opt_text(heap_profile) != NULL)
         return; /* not asked for, or by our own name */
     vt__text_put(&t, g->heap_profile);
@@ -224,6 +228,7 @@ VT_EXPORT void HeapProfilerStop(void) {
     vt__life_heap_stop();
     (void)vt__exact_set(false);
     vt__maps_set(false);
+    vt__maps_set_listener(NULL);
 }
 
 VT_EXPORT void HeapProfilerDump(const char *reason) {

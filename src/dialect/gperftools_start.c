@@ -63,6 +63,7 @@ void vt__gperftools_end(void) {
 static bool has_variables(void) {
     static const char *const prefixes[] = {
         "HEAPPROFILE=", "MALLOCSTATS=", "HEAPCHECK=", "TCMALLOC_"};
+    if (vt__os_is_ignored("HEAPPROFILE")) return true; /* to say so */
     for (const char *const *e = vt__os_environment(); e != NULL && *e != NULL; e++)
         for (size_t i = 0; i < vt_countof(prefixes); i++)
             if (vt__str_starts(*e, prefixes[i])) return true;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <malloc.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -30,18 +29,8 @@ VT_EXPORT const char *tc_version(int *major, int *minor, const char **patch) {
     return "gperftools 2.18.1";
 }
 
-/* Kept, and answered: malloc does not call the new-handler. */
-static _Atomic int new_mode;
-
-VT_EXPORT int tc_set_new_mode(int flag);
-VT_EXPORT int tc_set_new_mode(int flag) { return atomic_exchange(&new_mode, flag); }
-
-VT_EXPORT int tc_query_new_mode(void);
-VT_EXPORT int tc_query_new_mode(void) { return atomic_load(&new_mode); }
-
 /* clang-format off */
 TC(void *, tc_malloc, (size_t n), malloc(n)) /* allowed: this library's */
-TC(void *, tc_malloc_skip_new_handler, (size_t n), malloc(n)) /* allowed: this library's */
 TC(void *, tc_realloc, (void *p, size_t n), realloc(p, n)) /* allowed: this library's */
 TC(void *, tc_calloc, (size_t n, size_t each), calloc(n, each)) /* allowed: this library's */
 TC(void *, tc_memalign, (size_t align, size_t n), memalign(align, n)) /* allowed: this library's */

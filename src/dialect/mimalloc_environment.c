@@ -151,16 +151,14 @@ static bool is_known(const char *at, size_t n) {
     return false;
 }
 
-static void warn_unknown_name(const char *variable, size_t n) {
-    char name[VALUE_MAX_BYTES + 1];
-    n = vt_min(n, VALUE_MAX_BYTES);
-    for (size_t i = 0; i < n; i++)
-        name[i] = variable[i] < ' ' || variable[i] == 127 ? '?' : variable[i];
-    name[n] = '\0';
-    vt__warn("unknown variable", name, " is ignored");
+/* By what variables call them: the newer name, then the older one. */
+static const char *name_of(size_t i) {
+    const struct vt_mi_option_row *row = &vt__mi_option_rows[i % VT_MI_N_OPTIONS];
+    return i < VT_MI_N_OPTIONS ? row->name : row->older_name;
 }
 
 void vt__mimalloc_read_environment(void) {
+    static const struct vt_known_names known = {name_of, (size_t)2 * VT_MI_N_OPTIONS, "mimalloc_"};
     const char *const *environment = vt__os_environment();
     bool is_any = false;
     for (const char *const *e = environment; e != NULL && *e != NULL; e++) {
@@ -169,7 +167,8 @@ void vt__mimalloc_read_environment(void) {
         if (at == NULL) continue;
         is_any = true;
         while (at[n] != '\0' && at[n] != '=') n++;
-        if (!is_known(at, n)) warn_unknown_name(*e, (size_t)(at - *e) + n);
+        if (!is_known(at, n))
+            vt__warn_unknown("unknown variable", *e, (size_t)(at - *e) + n, " is ignored", &known);
     }
     if (!is_any) return;
     for (unsigned o = 0; o < VT_MI_N_OPTIONS; o++) read_row(environment, (enum vt_mi_option)o);

@@ -6,6 +6,7 @@
 
 #include "dialect/mimalloc_impl.h"
 #include "heap/fast.h"
+#include "heap/own_cache.h"
 #include "os/os.h"
 
 static char main_heap; /* only its address is used */
@@ -81,10 +82,15 @@ VT_EXPORT void mi_heap_set_numa_affinity(mi_heap_t *heap, int numa_node) {
 /* ---- allocation ---- */
 
 VT_EXPORT void *mi_heap_malloc(mi_heap_t *heap, size_t size) {
-    return vt__mi_alloc(own_of(heap), size, false);
+    struct vt_own *o = own_of(heap);
+    if (vt_likely(o != NULL) && vt_likely(size - 1 < VT_SMALL_MAX)) {
+        void *p = own_cache_take(o, size);
+        if (vt_likely(p != NULL)) return p;
+    }
+    return vt__mi_alloc(o, size, false);
 }
 VT_EXPORT void *mi_heap_malloc_small(mi_heap_t *heap, size_t size) {
-    return vt__mi_alloc(own_of(heap), size, false);
+    return mi_heap_malloc(heap, size);
 }
 VT_EXPORT void *mi_heap_zalloc(mi_heap_t *heap, size_t size) {
     return vt__mi_alloc(own_of(heap), size, true);

@@ -1,7 +1,8 @@
 /* mimalloc_stats.c - the heap's figures by mimalloc's names: as text, as structure, as JSON.
  *
- * malloc and free count nothing, so there are no sums over time: `total` is what is there now, and `peak` the most that anybody
- * asked about. Figures that have no counterpart are 0. docs/dialects.md has the list.
+ * malloc and free count nothing. What is in use is known; what was freed is estimated from the samples, and the sum of both is the
+ * `total`; so is the `peak` of what was allocated. Other peaks are the most that anybody asked about. Figures that have no
+ * counterpart are 0. docs/dialects.md has the list.
  *
  * Climate: host, no malloc but for a JSON text that the caller wants in memory of its own.
  */
@@ -9,11 +10,13 @@
 #include "dump/stats.h"
 #include "heap/class.h"
 #include "os/os.h"
+#include "probe/probe.h"
 
 static struct {
     _Atomic uint64_t start_ms;
     _Atomic int64_t peak[VT_MI_N_FIGURES];
-    _Atomic size_t peak_commit;
+    _Atomic int64_t before[VT_MI_N_FIGURES]; /* of the totals: what went before the last reset */
+    _Atomic int64_t estimated_before;        /* estimated peaks up to here were before it, too */
 } seen;
 
 __attribute__((constructor)) static void note_start(void) {
@@ -41,20 +44,82 @@ static size_t bin_of(size_t n_bytes) {
 
 /* ---- figures ---- */
 
-static void put(struct vt_mi_figures *f, enum vt_mi_figure i, uint64_t now) {
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* `gone`: so much was there, and is no more; `most`: so much there was at some time. */
+static void put_over_time(struct vt_mi_figures *f, enum vt_mi_figure i, uint64_t now, double gone,
+                          double most) {
     int64_t n = (int64_t)now;
     int64_t peak = atomic_load_explicit(&seen.peak[i], memory_order_relaxed);
-    if (n > peak) { /* approximate: another thread may have seen more meanwhile */
-        atomic_store_explicit(&seen.peak[i], n, memory_order_relaxed);
-        peak = n;
+    int64_t before = atomic_load_explicit(&seen.before[i], memory_order_relaxed);
+    int64_t more = larger(n, (int64_t)most);
+    if (more > peak) { /* approximate: others may have seen more meanwhile */
+        peak = more;
+        atomic_store_explicit(&seen.peak[i], peak, memory_order_relaxed);
     }
-    f->at[i] = (struct vt_mi_count){n, peak, n};
+    f->at[i] = (struct vt_mi_count){larger(n + (int64_t)gone - before, n), peak, n};
+}
+
+static void put(struct vt_mi_figures *f, enum vt_mi_figure i, uint64_t now) {
+    put_over_time(f, i, now, 0, 0);
+}
+
+static void put_sum(struct vt_mi_figures *f, enum vt_mi_figure i, uint64_t sum) {
+    put_over_time(f, i, 0, (double)sum, 0);
 }
 
 static void add_to_bin(struct vt_mi_count *bin, uint64_t n) {
     bin->total += (int64_t)n;
     bin->current += (int64_t)n;
     bin->peak = bin->current;
+}
+
+/* What the samples tell of blocks, by bin and in two groups: those of classes, and larger ones. */
+enum { NORMAL, HUGE_BLOCKS, N_GROUPS };
+struct estimate {
+    double freed_bytes[N_GROUPS], n_freed[N_GROUPS], peak_bytes[N_GROUPS];
+    double n_freed_of_bin[VT_MI_N_BINS];
+};
+
+static void estimate(struct estimate *e) {
+    struct vt_site site;
+    *e = (struct estimate){0};
+    vt__sample_settle_peak();
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &site);) {
+        bool is_huge = site.block_bytes > VT_MEDIUM_MAX;
+        unsigned group = is_huge ? HUGE_BLOCKS : NORMAL;
+        e->freed_bytes[group] += site.freed.bytes;
+        e->n_freed[group] += site.freed.objects;
+        e->peak_bytes[group] += site.peak.bytes;
+        e->n_freed_of_bin[is_huge ? VT_MI_N_BINS - 1 : bin_of(site.block_bytes)] +=
+            site.freed.objects;
+    }
+}
+
+static uint64_t n_growths(void) {
+    struct vt_growth g;
+    uint64_t n = 0;
+    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) n += g.n;
+    return n;
+}
+
+static void put_blocks(struct vt_mi_figures *f, const struct vt_stats *s, uint64_t n_blocks) {
+    struct estimate e;
+    estimate(&e);
+    double freed = e.freed_bytes[NORMAL] + e.freed_bytes[HUGE_BLOCKS];
+    double most = e.peak_bytes[NORMAL] + e.peak_bytes[HUGE_BLOCKS];
+    /* estimates never sink: after a reset they tell nothing new until they have risen */
+    if (most <= (double)atomic_load_explicit(&seen.estimated_before, memory_order_relaxed))
+        most = e.peak_bytes[NORMAL] = e.peak_bytes[HUGE_BLOCKS] = 0;
+    put_over_time(f, VT_MI_F_malloc_normal, s->allocated - vt_min(s->allocated, s->large),
+                  e.freed_bytes[NORMAL], e.peak_bytes[NORMAL]);
+    put_over_time(f, VT_MI_F_malloc_huge, s->large, e.freed_bytes[HUGE_BLOCKS],
+                  e.peak_bytes[HUGE_BLOCKS]);
+    put_over_time(f, VT_MI_F_malloc_requested, s->allocated, freed, most);
+    put_over_time(f, VT_MI_F_malloc_normal_count, n_blocks, e.n_freed[NORMAL], 0);
+    put_over_time(f, VT_MI_F_malloc_huge_count, s->n_large, e.n_freed[HUGE_BLOCKS], 0);
+    for (unsigned i = 0; i < VT_MI_N_BINS; i++)
+        f->malloc_bins[i].total += (int64_t)e.n_freed_of_bin[i];
 }
 
 void vt__mi_figures(struct vt_mi_figures *f) {
@@ -75,16 +140,13 @@ void vt__mi_figures(struct vt_mi_figures *f) {
     add_to_bin(&f->page_bins[VT_MI_N_BINS - 1], s.n_large);
     put(f, VT_MI_F_pages, n_pages + s.n_large);
     put(f, VT_MI_F_reserved, s.mapped);
-    put(f, VT_MI_F_committed, s.active + s.retained);
+    put_over_time(f, VT_MI_F_committed, s.active + s.retained, (double)s.purged, 0);
     put(f, VT_MI_F_page_committed, s.active);
-    put(f, VT_MI_F_purged, s.purged);
-    put(f, VT_MI_F_purge_calls, s.n_purges);
+    put_sum(f, VT_MI_F_purged, s.purged);
+    put_sum(f, VT_MI_F_purge_calls, s.n_purges);
     put(f, VT_MI_F_threads, s.n_threads);
-    put(f, VT_MI_F_malloc_normal, s.allocated - vt_min(s.allocated, s.large));
-    put(f, VT_MI_F_malloc_huge, s.large);
-    put(f, VT_MI_F_malloc_requested, s.allocated);
-    put(f, VT_MI_F_malloc_normal_count, n_blocks);
-    put(f, VT_MI_F_malloc_huge_count, s.n_large);
+    put_sum(f, VT_MI_F_commit_calls, n_growths());
+    put_blocks(f, &s, n_blocks);
     put(f, VT_MI_F_arena_count, 1);
     put(f, VT_MI_F_theaps, s.n_heaps);
     put(f, VT_MI_F_heaps, 1);
@@ -211,10 +273,21 @@ VT_EXPORT void mi_process_info_print_out(mi_output_fun *out, void *arg) {
 
 VT_EXPORT void mi_process_info_print(void) { mi_process_info_print_out(NULL, NULL); }
 
-/* Peaks begin anew. */
+/* Totals and peaks begin anew, with what there is now; in v3 the call only merges threads' figures, and there is nothing to. */
 VT_EXPORT void mi_stats_reset(void) {
-    for (unsigned i = 0; i < VT_MI_N_FIGURES; i++)
-        atomic_store_explicit(&seen.peak[i], 0, memory_order_relaxed);
+    struct vt_mi_figures f;
+    struct estimate e;
+    if (vt__mi_line.line == VT_MI_V3 || !vt__mi_started()) return;
+    vt__mi_figures(&f);
+    estimate(&e);
+    atomic_store_explicit(&seen.estimated_before,
+                          (int64_t)(e.peak_bytes[NORMAL] + e.peak_bytes[HUGE_BLOCKS]) + 1,
+                          memory_order_relaxed);
+    for (unsigned i = 0; i < VT_MI_N_FIGURES; i++) {
+        atomic_fetch_add_explicit(&seen.before[i], f.at[i].total - f.at[i].current,
+                                  memory_order_relaxed);
+        atomic_store_explicit(&seen.peak[i], f.at[i].current, memory_order_relaxed);
+    }
 }
 
 VT_EXPORT void mi_stats_merge(void) {}

@@ -26,10 +26,19 @@ static void *failed(int err) {
 static void *map(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset) {
     void *got = NULL;
     int err = vt__os_program_mmap(at, n_bytes, prot, flags, fd, offset, &got);
-    if (err != 0) return failed(err);
-    if (vt__maps_is_on())
+    if (err == 0 && vt__maps_is_recording())
         vt__maps_added((uintptr_t)got, n_bytes,
                        (flags & MAP_ANONYMOUS) != 0 ? VT_MAP_ANONYMOUS : VT_MAP_FILE);
+    if (err != 0) got = failed(err);
+    if (vt__maps_is_on())
+        vt__maps_tell(&(struct vt_map_call){.call = VT_CALL_MMAP,
+                                            .at = (uintptr_t)at,
+                                            .n_bytes = n_bytes,
+                                            .prot = prot,
+                                            .flags = flags,
+                                            .fd = fd,
+                                            .offset = offset,
+                                            .result = (uintptr_t)got});
     return got;
 }
 
@@ -46,7 +55,11 @@ VT_EXPORT void *mmap64(void *at, size_t n_bytes, int prot, int flags, int fd, of
 }
 
 VT_EXPORT int munmap(void *at, size_t n_bytes) {
-    int err = vt__maps_is_on() ? vt__maps_unmap(at, n_bytes) : vt__os_program_munmap(at, n_bytes);
+    int err =
+        vt__maps_is_recording() ? vt__maps_unmap(at, n_bytes) : vt__os_program_munmap(at, n_bytes);
+    if (vt__maps_is_on())
+        vt__maps_tell(
+            &(struct vt_map_call){.call = VT_CALL_MUNMAP, .at = (uintptr_t)at, .n_bytes = n_bytes});
     if (err == 0) return 0;
     errno = -err;
     return -1;
@@ -60,15 +73,28 @@ VT_EXPORT void *mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, 
         to = va_arg(rest, void *);
         va_end(rest);
     }
-    int err = vt__maps_is_on() ? vt__maps_remap(at, old_bytes, new_bytes, flags, to, &got)
-                               : vt__os_program_mremap(at, old_bytes, new_bytes, flags, to, &got);
-    return err == 0 ? got : failed(err);
+    int err = vt__maps_is_recording()
+                  ? vt__maps_remap(at, old_bytes, new_bytes, flags, to, &got)
+                  : vt__os_program_mremap(at, old_bytes, new_bytes, flags, to, &got);
+    if (err != 0) got = failed(err);
+    if (vt__maps_is_on())
+        vt__maps_tell(&(struct vt_map_call){.call = VT_CALL_MREMAP,
+                                            .at = (uintptr_t)at,
+                                            .n_bytes = old_bytes,
+                                            .new_bytes = new_bytes,
+                                            .flags = flags,
+                                            .to = (uintptr_t)to,
+                                            .result = (uintptr_t)got});
+    return got;
 }
 
 VT_EXPORT void *sbrk(intptr_t n_bytes) {
     if (libc_sbrk == NULL) return n_bytes == 0 ? vt__os_program_break() : failed(-ENOMEM);
     void *before = libc_sbrk(n_bytes);
-    if (!vt__maps_is_on() || before == MAP_FAILED || n_bytes == 0) return before;
+    if (!vt__maps_is_on() || n_bytes == 0) return before;
+    vt__maps_tell(&(struct vt_map_call){
+        .call = VT_CALL_SBRK, .n_bytes = (size_t)n_bytes, .result = (uintptr_t)before});
+    if (before == MAP_FAILED || !vt__maps_is_recording()) return before;
     if (n_bytes > 0)
         vt__maps_added((uintptr_t)before, (size_t)n_bytes, VT_MAP_BREAK);
     else

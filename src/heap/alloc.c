@@ -347,7 +347,7 @@ static void free_sampled(struct slab *s, struct block *b) {
 }
 
 /* Of a heap that is no thread's. */
-static void free_of_own(struct slab *s, uintptr_t owner, void *p) {
+void vt__free_of_own(void *p, struct slab *s, uintptr_t owner) {
     if (block_number((uintptr_t)p & (VT_SLICE - 1), s) >= vt_racy_read(s->carved)) vt__bad_free(p);
     if (!vt__enter()) {
         defer(p);
@@ -368,8 +368,6 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
         free_sampled(s, p);
     else if (owner == VT_OWNER_NONE || (owner & VT_OWNER_INNER) != 0)
         vt__bad_free(p);
-    else if ((owner & VT_OWNER_OWN) == VT_OWNER_OWN)
-        free_of_own(s, owner, p);
     else
         free_without_heap(s, p);
 }
@@ -412,7 +410,10 @@ void vt__free_other(void *p, struct slab *s) {
     struct heap *h = vt__tls.real;
     if (is_watched() && free_watched(s, owner, p)) return;
     if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 || h == NULL)) {
-        free_rare(s, owner, p);
+        if ((owner & (VT_OWNER_OWN | VT_OWNER_INNER)) == VT_OWNER_OWN)
+            vt__own_cache_free(p, s, owner);
+        else
+            free_rare(s, owner, p);
         return;
     }
     check_block(s, p); /* a slab without an owner has no blocks either */

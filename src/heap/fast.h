@@ -89,7 +89,9 @@ VT_INLINE void free_own(struct slab *s, uintptr_t offset, void *p) {
 #endif
 }
 
-VT_INLINE void vt__fast_free(void *p) {
+typedef void vt_free_other(void *p, struct slab *s);
+
+VT_INLINE void vt__fast_free_or(void *p, vt_free_other *other) {
     uintptr_t offset = (uintptr_t)p - vt__map.base;
     size_t slice = offset >> VT_SLICE_SHIFT;
     if (vt_unlikely(slice >= vt_racy_read(vt__map.n_slices))) {
@@ -100,10 +102,12 @@ VT_INLINE void vt__fast_free(void *p) {
     /* relaxed: equal means the slab is ours, and we wrote everything about it ourselves */
     if (vt_unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) !=
                     vt_racy_read(vt__tls.tag))) {
-        vt__free_other(p, s); /* medium, large, or another thread's */
+        other(p, s); /* medium, large, or another thread's */
         return;
     }
     free_own(s, offset, p);
 }
+
+VT_INLINE void vt__fast_free(void *p) { vt__fast_free_or(p, vt__free_other); }
 
 #endif

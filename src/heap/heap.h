@@ -40,6 +40,8 @@ void vt__heap_divert(bool on);
 size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
 size_t vt__heap_release_shared(
     void); /* the same, without what the calling thread keeps: a handler may be in the middle of it */
+size_t vt__heap_release_some(
+    size_t n_bytes); /* the same until that much has gone; some more may go with the last piece */
 bool vt__heap_purge_step(void); /* what is due by now; false when nothing is left to wait for */
 
 /* Sampling. */

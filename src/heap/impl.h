@@ -193,11 +193,12 @@ struct heap {
     char name
         [VT_THREAD_NAME_BYTES]; /* of its thread, if somebody told us; written by that one, read by any */
     void *probe_slot;           /* probe/exact.c's */
-    struct vt_tls *tls;         /* of its thread; under the heaps lock */
-    uint32_t number;            /* 1, 2, 3, ...: what profiles call its thread */
-    bool is_first;              /* of the process */
-    bool is_borrowed;           /* its thread is ending: give it back after each use */
-    bool is_diverted;           /* vt__heap_divert; under the heaps lock */
+    struct own_cache *own_caches; /* see own_cache.h; NULL: none was needed yet */
+    struct vt_tls *tls;           /* of its thread; under the heaps lock */
+    uint32_t number;              /* 1, 2, 3, ...: what profiles call its thread */
+    bool is_first;                /* of the process */
+    bool is_borrowed;             /* its thread is ending: give it back after each use */
+    bool is_diverted;             /* vt__heap_divert; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -426,6 +427,10 @@ void vt__owns_fork_prepare(void);
 void vt__owns_fork_done(bool is_child);
 bool vt__own_free(struct slab *s, uintptr_t owner,
                   void *p); /* the owner as it was read; false: it has another now, free it again */
+VT_INLINE struct vt_own *vt__own_of_owner(uintptr_t owner) {
+    return (struct vt_own *)(owner & ~(uintptr_t)(VT_OWNER_OWN | VT_OWNER_INNER));
+}
+void vt__own_cache_free(void *p, struct slab *s, uintptr_t owner); /* as free does; own_cache.h */
 void vt__own_forget_run(struct slab *s); /* its LARGE block is being freed */
 #ifdef VT_WITH_AUDIT
 void vt__own_audit(struct vt_own *o);
@@ -446,7 +451,8 @@ extern _Atomic(const struct vt_heap_hooks *) vt__hooks;
 void *vt__malloc_slow(size_t n_bytes);
 void *vt__take_large(struct heap *h, void *p,
                      size_t n_bytes); /* counts a new run off, perhaps as a sample; answers p */
-VT_NOINLINE void vt__free_outside(void *p); /* NULL, or not in the window */
+VT_NOINLINE void vt__free_outside(void *p);                     /* NULL, or not in the window */
+void vt__free_of_own(void *p, struct slab *s, uintptr_t owner); /* of own.c, by its lock */
 VT_NOINLINE void vt__free_other(void *p,
                                 struct slab *s); /* in the window, but not of our own small slabs */
 

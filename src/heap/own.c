@@ -4,9 +4,10 @@
  *           block to hand out first, used up ones behind them. Every slab of the heap is in it, so that destroying finds all.
  *   run     LARGE like any other; `free` names its heap, next and prev are its list
  *
- * Any thread may take from such a heap and free to it, under its lock. No shelf, list or remote stack ever holds one of its
- * blocks: what is not in the slab's `free` is the program's. vt__free meets them on its slow path, as VT_OWNER_OWN has the bit
- * of LARGE. A sampled block stays in its slab, which counts them in `run_slices`.
+ * Any thread may take from such a heap and free to it, under its lock; of small blocks each keeps some at hand (own_cache.h). No
+ * other shelf, list or remote stack ever holds one of its blocks: what is neither in the slab's `free` nor marked as kept is the
+ * program's. vt__free meets them on its slow path, as VT_OWNER_OWN has the bit of LARGE. A sampled block stays in its slab,
+ * which counts them in `run_slices`.
  *
  * A heap may be deleted while other threads free its blocks; who destroys one must know that nobody uses it.
  *
@@ -17,15 +18,17 @@
 
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/own_cache.h"
 #include "heap/queue.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
 struct vt_own {
+    struct own_head head; /* see own_cache.h; first, and changed under the lock */
     struct vt_lock *lock;
-    uint32_t number; /* 1, 2, 3, ... */
     /* under the lock */
-    bool is_live; /* false: deleted; slabs in which a block is sampled stay until they are empty */
+    bool
+        is_live; /* false: deleted; slabs in which a block is sampled or kept stay until they are empty */
     slab_id runs;
     struct queue slabs[VT_N_CLASSES];
     /* under the heaps lock */
@@ -58,14 +61,6 @@ void vt__owns_fork_done(bool is_child) {
 
 static uintptr_t tag_of(const struct vt_own *o) { return (uintptr_t)o | VT_OWNER_OWN; }
 
-static struct vt_own *own_of_owner(uintptr_t owner) {
-    return (struct vt_own *)(owner & ~(uintptr_t)(VT_OWNER_OWN | VT_OWNER_INNER));
-}
-
-/* How many blocks of s are sampled. A thread that frees one of them sees it counted: it was before it got the block. */
-static uint32_t n_sampled(struct slab *s) {
-    return __atomic_load_n(&s->run_slices, __ATOMIC_RELAXED);
-}
 static void count_sampled(struct slab *s, uint32_t n_more) { /* under the lock */
     __atomic_store_n(&s->run_slices, s->run_slices + n_more, __ATOMIC_RELAXED);
 }
@@ -94,11 +89,20 @@ static bool is_only_one(const struct queue *q) { return q->first == q->last; }
 
 /* ---- heaps come and go ---- */
 
+/* Whatever threads keep of it is void. Under the lock. */
+static void begin_generation(struct vt_own *o, bool is_live) {
+    o->head.n_caches = 0;
+    /* relaxed: own_cache_is_of says who may look at them, and when */
+    __atomic_store_n(&o->head.stamp, o->head.stamp + 1, __ATOMIC_RELAXED);
+    o->head.generation++;
+    o->is_live = is_live;
+}
+
 static struct vt_own *fresh_own(void) {
     struct vt_own *o = vt__arena_take(sizeof(*o), VT_CACHE_LINE);
     if (o == NULL) return NULL;
-    o->number = ++owns.n;
-    o->lock = &locks[o->number % N_LOCKS];
+    o->head.number = ++owns.n;
+    o->lock = &locks[o->head.number % N_LOCKS];
     return o;
 }
 
@@ -112,7 +116,7 @@ struct vt_own *vt__own_new(void) {
         o = fresh_own();
     if (o != NULL) {
         vt_lock(o->lock);
-        o->is_live = true;
+        begin_generation(o, /* live */ true);
         vt_unlock(o->lock);
     }
     vt_unlock(&vt__heaps_lock);
@@ -177,7 +181,17 @@ static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
     return s;
 }
 
-static struct block *take(struct vt_own *o, unsigned cls, bool is_sampled, bool *is_zero) {
+/* Some blocks for a thread to keep, of a slab that it takes from anyway. */
+static void take_to_keep(struct slab *s, struct own_cache *c) {
+    bool is_zero;
+    struct own_shelf *f = &c->shelf[s->cls];
+    for (unsigned n = f->max / 4; n > 0 && !is_used_up(s); n--)
+        own_cache_put(c, f, vt__slab_take(s, &is_zero));
+}
+
+/* c: the calling thread's place, NULL if the heap has none. */
+static struct block *take(struct vt_own *o, unsigned cls, struct own_cache *c, bool is_sampled,
+                          bool *is_zero) {
     struct block *b = NULL;
     vt_lock(o->lock);
     struct slab *s = slab_to_take_from(o, cls);
@@ -185,6 +199,7 @@ static struct block *take(struct vt_own *o, unsigned cls, bool is_sampled, bool 
         VT_AUDIT(vt__slab_is_valid(s));
         b = vt__slab_take(s, is_zero);
         if (is_sampled) count_sampled(s, 1);
+        if (c != NULL && c->shelf[cls].top == NULL) take_to_keep(s, c);
         if (is_used_up(s)) {
             queue_unlink(&o->slabs[cls], s);
             queue_append(&o->slabs[cls], s);
@@ -198,7 +213,8 @@ static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n
     bool is_zero = false;
     size_t block_bytes = vt__class_bytes(cls);
     bool is_sampled = is_drawn(h, cls);
-    struct block *b = take(o, cls, is_sampled, &is_zero);
+    struct own_cache *c = cls < VT_N_SMALL ? vt__own_cache_claim(h, o) : NULL;
+    struct block *b = take(o, cls, c, is_sampled, &is_zero);
     unsigned shift = is_sampled ? vt__draw_again(h, cls) : 0;
     if (b == NULL) return NULL;
     if (is_sampled) vt__probe_allocated(b, n_bytes, block_bytes, shift);
@@ -221,7 +237,7 @@ static void *take_run(struct vt_own *o, struct heap *h, void *p, size_t n_bytes)
     return p;
 }
 
-void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
+static void *alloc_by_lock(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) {
         errno = ENOMEM;
         return NULL;
@@ -236,6 +252,15 @@ void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
     return end(h, take_block(o, h, vt__class_aligned(n, align), n_bytes, zero), n_bytes);
 }
 
+void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
+    if (align <= VT_BLOCK_ALIGN && n_bytes - 1 < VT_SMALL_MAX) {
+        void *p = own_cache_take(o, n_bytes);
+        if (p != NULL && zero) __builtin_memset(p, 0, vt__class_bytes(vt__class_of(n_bytes)));
+        if (p != NULL) return p;
+    }
+    return alloc_by_lock(o, align, n_bytes, zero);
+}
+
 void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, bool zero) {
     struct heap *h = begin();
     if (h == NULL) return NULL;
@@ -245,16 +270,10 @@ void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, boo
 
 /* ---- giving back ---- */
 
-bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
-    struct vt_own *o = own_of_owner(owner);
-    /* before the block may be another's */
-    bool was_sampled = n_sampled(s) > 0 && vt__probe_freed(p);
-    struct block *b = p;
-    vt_lock(o->lock);
-    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != owner) { /* o was just deleted */
-        vt_unlock(o->lock);
-        return false;
-    }
+static void destroy_slabs(slab_id first);
+
+/* Under the lock. True: the slab is empty, and in no queue any more: it is to be released. */
+static bool give(struct vt_own *o, struct slab *s, struct block *b) {
     if (mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
     struct queue *q = &o->slabs[s->cls];
     if (is_used_up(s)) {
@@ -264,15 +283,65 @@ bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
     b->link = link_encode(s->free, b);
     s->free = b;
     s->room--;
-    if (was_sampled) count_sampled(s, UINT32_MAX);
     /* the last one of a class stays: a loop that takes and gives one block would else come for slices each time */
     bool is_done = s->room == 0 && !(o->is_live && is_only_one(q));
     if (is_done) queue_unlink(q, s);
+    return is_done;
+}
+
+bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
+    struct vt_own *o = vt__own_of_owner(owner);
+    /* before the block may be another's */
+    bool was_sampled = n_sampled(s) > 0 && vt__probe_freed(p);
+    struct block *b = p;
+    vt_lock(o->lock);
+    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != owner) { /* o was just deleted */
+        vt_unlock(o->lock);
+        return false;
+    }
+    if (was_sampled) count_sampled(s, UINT32_MAX);
+    bool is_done = give(o, s, b);
     bool is_gone = is_done && !o->is_live && is_empty(o);
     vt_unlock(o->lock);
     if (is_done) vt__slab_release(s);
     if (is_gone) put_away(o);
     return true;
+}
+
+void vt__own_add_cache(struct own_cache *c, struct vt_own *o) {
+    vt_lock(o->lock);
+    c->own = o;
+    c->generation = o->head.generation;
+    c->stamp = o->head.stamp;
+    c->key = own_mark_key(o);
+    o->head.n_caches++;
+    vt_unlock(o->lock);
+}
+
+void vt__own_remove_cache(const struct own_cache *c) {
+    vt_lock(c->own->lock);
+    if (c->own->head.generation == c->generation) c->own->head.n_caches--;
+    vt_unlock(c->own->lock);
+}
+
+void vt__own_give_list(const struct own_cache *c, unsigned cls, struct block *list) {
+    struct vt_own *o = c->own;
+    slab_id done = 0; /* a list through `next` */
+    vt_lock(o->lock);
+    if (o->head.generation != c->generation) list = NULL;
+    while (list != NULL) {
+        struct block *b = list;
+        struct slab *s = vt__slab(vt__slice_of(b));
+        list = shelf_next(b, cls);
+        b->mark = 0;
+        if (!give(o, s, b)) continue;
+        s->next = done;
+        done = vt__slab_id(s);
+    }
+    bool is_gone = done != 0 && !o->is_live && is_empty(o);
+    vt_unlock(o->lock);
+    destroy_slabs(done);
+    if (is_gone) put_away(o);
 }
 
 void vt__own_forget_run(struct slab *s) {
@@ -348,7 +417,7 @@ void vt__own_destroy(struct vt_own *o) {
         slabs = q->first;
         *q = (struct queue){0, 0};
     }
-    o->is_live = false;
+    begin_generation(o, /* live */ false);
     vt_unlock(o->lock);
     destroy_runs(runs);
     destroy_slabs(slabs);
@@ -357,9 +426,10 @@ void vt__own_destroy(struct vt_own *o) {
     vt__poll();
 }
 
-/* A slab with a sampled block stays: free must meet that on its slow path for as long as it lives. */
-static void hand_over(struct queue *q, struct slab *s, struct heap *h) {
-    if (n_sampled(s) > 0) return;
+/* A slab with a sampled block stays: free must meet that on its slow path for as long as it lives. So do all while another thread
+ * keeps blocks of the heap. */
+static void hand_over(struct queue *q, struct slab *s, struct heap *h, bool is_kept) {
+    if (s->room != 0 && (is_kept || n_sampled(s) > 0)) return;
     queue_unlink(q, s);
     if (s->room == 0)
         vt__slab_release(s);
@@ -373,13 +443,15 @@ static void hand_over(struct queue *q, struct slab *s, struct heap *h) {
 void vt__own_delete(struct vt_own *o) {
     struct heap *h = begin();
     if (h == NULL) return;
+    vt__own_cache_leave(h, o);
     vt_lock(o->lock);
     (void)take_runs(o);
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
         for (slab_id i = o->slabs[c].first, next; i != 0; i = next) {
             next = vt__slab(i)->next;
-            hand_over(&o->slabs[c], vt__slab(i), h);
+            hand_over(&o->slabs[c], vt__slab(i), h, o->head.n_caches > 0);
         }
+    __atomic_store_n(&o->head.stamp, o->head.stamp + 1, __ATOMIC_RELAXED); /* as above */
     o->is_live = false;
     bool is_gone = is_empty(o);
     vt_unlock(o->lock);
@@ -393,6 +465,7 @@ void vt__own_delete(struct vt_own *o) {
 void vt__own_collect(struct vt_own *o) {
     slab_id empty = 0;
     if (!vt__enter()) return;
+    if (vt__tls.real != NULL) vt__own_cache_leave(vt__tls.real, o);
     vt_lock(o->lock);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         struct queue *q = &o->slabs[c];
@@ -414,11 +487,11 @@ struct vt_own *vt__own_of(const void *p) {
     struct slab *s = vt__slab(vt__slice_of(p));
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_LARGE) return run_own(s);
-    return owner > VT_OWNER_OWN && (owner & VT_OWNER_OWN) == VT_OWNER_OWN ? own_of_owner(owner)
+    return owner > VT_OWNER_OWN && (owner & VT_OWNER_OWN) == VT_OWNER_OWN ? vt__own_of_owner(owner)
                                                                           : NULL;
 }
 
-uint32_t vt__own_number(const struct vt_own *o) { return o->number; }
+uint32_t vt__own_number(const struct vt_own *o) { return o->head.number; }
 
 static void describe_run(const struct slab *s, struct vt_own_area *out) {
     size_t n_bytes = vt__large_usable(s);
@@ -430,15 +503,18 @@ static void describe_run(const struct slab *s, struct vt_own_area *out) {
     out->is_used[0] = 1;
 }
 
-static void describe_slab(const struct slab *s, struct vt_own_area *out) {
+VT_READS_RACILY static void describe_slab(const struct slab *s, uintptr_t mark_key,
+                                          struct vt_own_area *out) {
     const struct vt_class *k = &vt__classes[s->cls];
     *out = (struct vt_own_area){.at = (void *)vt__slice_address(vt__slab_id(s)),
                                 .n_bytes = (size_t)k->capacity * k->block_bytes,
                                 .block_bytes = k->block_bytes,
-                                .n_carved = s->carved,
-                                .n_used = s->room};
-    for (size_t i = 0; i < s->carved; i++)
-        if (vt__slab_is_out(s, i)) out->is_used[i / 32] |= UINT32_C(1) << (i % 32);
+                                .n_carved = s->carved};
+    for (size_t i = 0; i < s->carved; i++) {
+        if (!vt__slab_is_out(s, i) || is_kept(block_at(s, i), mark_key)) continue;
+        out->is_used[i / 32] |= UINT32_C(1) << (i % 32);
+        out->n_used++;
+    }
 }
 
 /* By number, not by place: the visitor may allocate and free meanwhile, so a slab that was seen may be gone. */
@@ -449,7 +525,7 @@ bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
     for (unsigned c = 0; c < VT_N_CLASSES && !is_there; c++)
         for (slab_id i = o->slabs[c].first; i != 0 && !is_there; i = vt__slab(i)->next)
             if (n-- == 0) {
-                describe_slab(vt__slab(i), out);
+                describe_slab(vt__slab(i), own_mark_key(o), out);
                 is_there = true;
             }
     for (slab_id i = o->runs; i != 0 && !is_there; i = vt__slab(i)->next)

@@ -247,6 +247,14 @@ size_t vt__heap_release_shared(void) {
     return n_bytes;
 }
 
+size_t vt__heap_release_some(size_t n_bytes) {
+    if (vt_racy_read(vt__map.n_slices) == 0 || !vt__enter()) return 0;
+    size_t now_free = dirty_bytes();
+    n_bytes = purge_to(now_free - vt_min(now_free, n_bytes), vt__os_now_ms(), 0);
+    vt__leave();
+    return n_bytes;
+}
+
 size_t vt__heap_release_all(void) {
     if (vt_racy_read(vt__map.n_slices) == 0) return 0; /* nothing was ever allocated */
     if (!vt__enter()) return 0;

@@ -10,6 +10,7 @@
  * Climate: malloc.   Owns: all heaps, the pool.   Locks: heaps.
  */
 #include "heap/impl.h"
+#include "heap/own_cache.h"
 #include "heap/secure.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
@@ -212,6 +213,7 @@ void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL || !vt__enter()) return;
     vt__shelves_clear(h);
+    vt__own_caches_clear(h);
     vt__secure_flush(h);
     vt__heap_drop_empty(h);
     h->label = 0;

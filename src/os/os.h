@@ -95,6 +95,7 @@ uint64_t vt__os_random(void);
 const char *vt__os_getenv(const char *name); /* NULL in a set-uid program */
 const char *const *vt__os_environment(void); /* NULL in a set-uid program */
 bool vt__os_is_secure(void);
+bool vt__os_is_ignored(const char *name); /* it is set, in a set-uid program */
 size_t vt__os_ram_bytes(void);
 size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none */
 size_t vt__os_cgroup_limit(void);  /* of memory; SIZE_MAX or very much if none */

@@ -89,20 +89,26 @@ uint64_t vt__os_random(void) {
 
 bool vt__os_is_secure(void) { return getauxval(AT_SECURE) != 0; }
 
-const char *const *vt__os_environment(void) {
-    if (vt__os_is_secure()) return NULL;
+static const char *const *all_variables(void) {
     if (environ != NULL) return (const char *const *)environ;
     if (&__libc_stack_end == NULL || __libc_stack_end == NULL) return NULL;
     const long *stack = __libc_stack_end;
     return (const char *const *)(stack + 1 /* argc */ + stack[0] + 1 /* NULL */);
 }
 
-const char *vt__os_getenv(const char *name) {
-    const char *const *e = vt__os_environment();
+const char *const *vt__os_environment(void) { return vt__os_is_secure() ? NULL : all_variables(); }
+
+static const char *value_of(const char *const *e, const char *name) {
     size_t len = vt__str_len(name);
     for (; e != NULL && *e != NULL; e++)
         if (vt__str_starts(*e, name) && (*e)[len] == '=') return *e + len + 1;
     return NULL;
+}
+
+const char *vt__os_getenv(const char *name) { return value_of(vt__os_environment(), name); }
+
+bool vt__os_is_ignored(const char *name) {
+    return vt__os_is_secure() && value_of(all_variables(), name) != NULL;
 }
 
 static uint64_t ms_of(struct timeval t) {

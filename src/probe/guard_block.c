@@ -175,6 +175,10 @@ static void *make(size_t align, size_t n_bytes, enum vt_made_by by) {
     return NULL;
 }
 
+static void trace(const char *what, size_t n_bytes, const void *p) {
+    if (guard.options.trace != NULL) guard.options.trace(what, n_bytes, p);
+}
+
 /* Heap profiles and hooks know of what the program asked for, not of what is around it. */
 static void *told(void *p, size_t n_bytes) {
     const struct vt_heap_hooks *hooks = hooks_now();
@@ -182,11 +186,20 @@ static void *told(void *p, size_t n_bytes) {
     return p;
 }
 
-void *vt__guard_alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
+static void *traced(const char *what, size_t n_bytes, void *p) {
+    if (p != NULL) trace(what, n_bytes, p);
+    return p;
+}
+
+static void *alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
     if (vt__life_start() != 0) return NULL;
     void *p = make(align, n_bytes, by);
     if (p != NULL) __builtin_memset(p, FRESH_BYTE, n_bytes);
     return told(p, n_bytes);
+}
+
+void *vt__guard_alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
+    return traced("malloc", n_bytes, alloc(align, n_bytes, by));
 }
 
 void *vt__guard_calloc(size_t n, size_t each_bytes) {
@@ -197,7 +210,7 @@ void *vt__guard_calloc(size_t n, size_t each_bytes) {
     }
     void *p = make(1, n_bytes, VT_MADE_BY_MALLOC);
     if (p != NULL) __builtin_memset(p, 0, n_bytes);
-    return told(p, n_bytes);
+    return traced("malloc", n_bytes, told(p, n_bytes));
 }
 
 /* ---- freeing ---- */
@@ -266,12 +279,15 @@ void vt__guard_free(void *p, enum vt_made_by by, size_t n_bytes) {
     struct record gone;
     int saved = errno;
     if (hooks != NULL) hooks->freed(p);
+    if (p == NULL) trace("free", 0, p);
     if (p == NULL || !vt__probe_enter()) return; /* in a handler: it stays */
     uint32_t id = checked(p, by, n_bytes);
     join_queue(id, record(id));
     const void *base = record(id)->base;
+    size_t freed_bytes = record(id)->n_bytes;
     bool is_left = leave_queue(&gone);
     vt__probe_leave();
+    trace("free", freed_bytes, p);
     if (vt__exact_is_set() &&
         vt__enter()) { /* the heap will say so later, when nobody counts it any more */
         (void)vt__probe_exact_freed(base);
@@ -295,11 +311,11 @@ void *vt__guard_realloc(void *p, size_t n_bytes) {
     if (!vt__probe_enter()) return NULL;
     size_t old_bytes = record(checked(p, VT_MADE_BY_MALLOC, VT_SIZE_NOT_SAID))->n_bytes;
     vt__probe_leave();
-    void *to = vt__guard_alloc(1, n_bytes, VT_MADE_BY_MALLOC);
+    void *to = alloc(1, n_bytes, VT_MADE_BY_MALLOC);
     if (to == NULL) return NULL;
     __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
     vt__guard_free(p, VT_MADE_BY_MALLOC, VT_SIZE_NOT_SAID);
-    return to;
+    return traced("realloc", n_bytes, to);
 }
 
 /* ---- asking ---- */

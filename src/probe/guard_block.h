@@ -43,6 +43,8 @@ struct vt_guard_options {
     bool has_fence, keeps_fenced, is_fence_readable; /* each block ends at a page without access */
     bool is_never_reused;                            /* what was freed stays as it is */
     void (*fault)(const struct vt_guard_fault *fault); /* does not return */
+    /* Hears of each block that was made ("malloc", "realloc") or freed ("free"; of NULL too). NULL: nobody does. */
+    void (*trace)(const char *what, size_t n_bytes, const void *p);
 };
 void vt__guard_set(const struct vt_guard_options *options); /* before the first block */
 struct vt_heap_hooks;

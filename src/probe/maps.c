@@ -42,6 +42,8 @@ struct mapping {
 };
 
 _Atomic bool vt__maps_are_on;
+_Atomic bool vt__maps_are_recorded;
+static _Atomic(void (*)(const struct vt_map_call *)) listener;
 
 static struct {
     struct vt_rows pieces, mappings, sites;
@@ -287,7 +289,28 @@ int vt__maps_remap(void *at, size_t old_bytes, size_t new_bytes, int flags, void
 
 /* ---- on, off, reading ---- */
 
-void vt__maps_set(bool on) { atomic_store_explicit(&vt__maps_are_on, on, memory_order_relaxed); }
+/* relaxed: a call that is being made meanwhile may be heard of or not */
+static void look_who_is_there(void) {
+    bool is_anybody = atomic_load_explicit(&vt__maps_are_recorded, memory_order_relaxed) ||
+                      atomic_load_explicit(&listener, memory_order_relaxed) != NULL;
+    atomic_store_explicit(&vt__maps_are_on, is_anybody, memory_order_relaxed);
+}
+
+void vt__maps_set(bool on) {
+    atomic_store_explicit(&vt__maps_are_recorded, on, memory_order_relaxed);
+    look_who_is_there();
+}
+
+void vt__maps_set_listener(void (*heard)(const struct vt_map_call *call)) {
+    atomic_store_explicit(&listener, heard, memory_order_relaxed);
+    look_who_is_there();
+}
+
+void vt__maps_tell(const struct vt_map_call *call) {
+    void (*heard)(const struct vt_map_call *) =
+        atomic_load_explicit(&listener, memory_order_relaxed);
+    if (heard != NULL) heard(call);
+}
 
 bool vt__maps_next(uint32_t *cursor, struct vt_map_row *out) {
     if (!vt__probe_enter()) return false;

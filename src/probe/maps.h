@@ -8,13 +8,30 @@
 
 VT_HIDDEN_BEGIN
 
-extern _Atomic bool vt__maps_are_on;
-void vt__maps_set(bool on); /* from now on; what was mapped before is not known */
+extern _Atomic bool vt__maps_are_recorded, vt__maps_are_on; /* the second: or somebody listens */
+void vt__maps_set(bool on); /* recording, from now on; what was mapped before is not known */
 
 /* One relaxed load: all that a call costs while nobody asked. */
 VT_INLINE bool vt__maps_is_on(void) {
     return vt_unlikely(atomic_load_explicit(&vt__maps_are_on, memory_order_relaxed));
 }
+
+VT_INLINE bool vt__maps_is_recording(void) {
+    return vt__maps_is_on() && atomic_load_explicit(&vt__maps_are_recorded, memory_order_relaxed);
+}
+
+/* Who hears of each such call, whether it succeeded or not; NULL: nobody. Calls come with no lock held. */
+struct vt_map_call {
+    enum { VT_CALL_MMAP, VT_CALL_MUNMAP, VT_CALL_MREMAP, VT_CALL_SBRK } call;
+    uintptr_t at;
+    size_t n_bytes, new_bytes; /* of sbrk the step, which may be negative */
+    int prot, flags, fd;
+    int64_t offset;
+    uintptr_t to;     /* where mremap is asked to put it */
+    uintptr_t result; /* as the program sees it */
+};
+void vt__maps_set_listener(void (*heard)(const struct vt_map_call *call));
+void vt__maps_tell(const struct vt_map_call *call);
 
 enum vt_map_use { VT_MAP_ANONYMOUS, VT_MAP_FILE, VT_MAP_BREAK };
 

@@ -54,6 +54,37 @@ def fences():
     lib.equal(out, lib.run("./mistakes", "right").stdout, "never reused")
 
 
+def traced(path, has_stacks):
+    """(function, size) of what main does, and the columns of a line."""
+    with open(path, encoding="ascii") as file:
+        lines = file.read().splitlines()
+    if not re.fullmatch(r"Trace started: \d+", lines[0]):
+        lib.fail(f"{path} begins with {lines[0]!r}")
+    lib.equal(lines[1], "func\tsize\tptr\tthread_id\tstack pcs for tools/symbolize", path)
+    for line in lines[2:]:
+        if not re.fullmatch(r"(malloc|free|realloc)\t\d+\t0x[0-9a-f]+\t\d+(\t0x[0-9a-f]+){%d,16}" % has_stacks, line):
+            lib.fail(f"{path}: {line!r}")
+    rows = [tuple(line.split("\t")[:2]) for line in lines[2:]]
+    rows = [row for row in rows if row != ("malloc", "163848")]         # their queue of freed blocks
+    start = rows.index(("malloc", "4711"))
+    return rows[start:rows.index(("malloc", "4712")) + 1]
+
+
+def trace(where):
+    theirs_and_ours = []
+    for i, variables in enumerate([{"LD_LIBRARY_PATH": lib.LIB}, {}]):
+        path = f"trace{i}"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("an older file, which is emptied")
+        lib.run("./mistakes", "traced", TCMALLOC_TRACE="1", TCMALLOC_TRACE_FILE=path, **variables)
+        theirs_and_ours.append(traced(path, has_stacks=i == 0 or "minimal" not in where))     # theirs has none there
+    lib.equal(theirs_and_ours[0], theirs_and_ours[1], where + ": what is traced")
+    done = lib.run("./mistakes", "traced", LD_LIBRARY_PATH=lib.LIB, TCMALLOC_TRACE="1", TCMALLOC_TRACE_FILE="/no/such/folder/x")
+    lib.equal(done.stderr, "Can't open /no/such/folder/x.  Logging disabled.\n", "a trace that cannot be written")
+    lib.run("./mistakes", "traced", LD_LIBRARY_PATH=lib.LIB, TCMALLOC_TRACE="0", TCMALLOC_TRACE_FILE="untraced")
+    lib.equal(os.path.exists("untraced"), False, "a trace that nobody asked for")
+
+
 def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
@@ -62,6 +93,7 @@ def main():
             lib.build("mistakes.cc", "mistakes", "-w", "-pthread", "-l" + library)
             check(library)
             fences()
+            trace(library)
         out = lib.preloaded("libtcmalloc_debug.so.4", "sh", "-c", "ls / | sort | wc -l").stdout
         lib.equal(out, lib.run("sh", "-c", "ls / | sort | wc -l").stdout, "programs that make no mistake")
         lib.preloaded("libtcmalloc_debug.so.4", "ls", HEAPPROFILE="d")

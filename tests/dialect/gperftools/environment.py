@@ -2,6 +2,7 @@
 """environment.py - gperftools' variables: what each does, and who wins."""
 import glob
 import os
+import re
 import tempfile
 
 import lib
@@ -76,18 +77,63 @@ def mistakes():
     for name, value, line in rows:
         done = lib.run("./asks", status=-6, LD_PRELOAD=os.path.join(lib.LIB, "libtcmalloc.so.4"), HEAPPROFILE="s", **{name: value})
         has(done.stderr, line)
-    has(say(TCMALLOC_SMAPLE="1").stderr, "vitrine: warning: unknown variable 'TCMALLOC_SMAPLE' in the environment\n")
+    unknown = "vitrine: warning: unknown variable '{}' in the environment{}\n"
+    rows = [("TCMALLOC_NO_SUCH_THING", ""), ("TCMALLOC_SAMPEL_PARAMETER", "; did you mean 'TCMALLOC_SAMPLE_PARAMETER'?"),
+            ("HEAP_PROFILE_MMAPS", "; did you mean 'HEAP_PROFILE_MMAP'?"), ("HEAPROFILE", "; did you mean 'HEAPPROFILE'?"),
+            ("HEAP_CHECK_MAX_LEAK", "; did you mean 'HEAP_CHECK_MAX_LEAKS'?")]
+    for name, hint in rows:
+        lib.equal(say(**{name: "1"}).stderr, unknown.format(name, hint), "an unknown variable")
+    lib.equal(say(MY_TCMALLOC="1", HEAP="1", TCMALLOC="1").stderr, "", "others' variables")
     has(say(TCMALLOC_STACKTRACE_METHOD="magic").stderr,
         "Unknown or unsupported stacktrace method requested: magic. Ignoring it\n")
     lib.equal(say(TCMALLOC_STACKTRACE_METHOD="libunwind", TCMALLOC_TRANSFER_NUM_OBJ="40").stderr, "", "known ones")
     has(say(HEAPCHECK="strict").stderr, "vitrine: warning: no leak check 'strict'")
 
 
+def mmap_log():
+    """A line for each call, as theirs has it; what their library maps for itself comes before."""
+    lib.build("maps.c", "maps")
+    addresses = re.compile(r"0x[0-9a-f]{5,}")
+    variables = {"HEAPPROFILE": "l", "HEAP_PROFILE_MMAP_LOG": "1"}
+    seen = addresses.sub("X", lib.preloaded("libtcmalloc.so.4", "./maps", **variables).stderr).splitlines()
+    expected = ["Starting tracking the heap",
+                "mmap(start=0x0, len=8192, prot=0x3, flags=0x22, fd=-1, offset=0x0) = X",
+                "mmap(start=0x0, len=131072, prot=0x1, flags=0x22, fd=-1, offset=0x0) = X",
+                "mremap(old_addr=X, old_size=8192, new_size=65536, flags=0x3, new_addr=X) = X",
+                "munmap(start=X, len=131072)", "sbrk(inc=4096) = X", "sbrk(inc=-4096) = X",
+                "mmap(start=0x0, len=1048576, prot=0x3, flags=0x0, fd=-1, offset=0x0) = X",
+                "Dumping heap profile to l.0001.heap (Exiting, 0 bytes in use)"]
+    lib.equal(seen, expected, "HEAP_PROFILE_MMAP_LOG")
+    if os.path.exists(lib.THEIRS):
+        theirs = lib.run("./maps", LD_PRELOAD=os.path.join(lib.THEIRS, "libtcmalloc.so.4"), **variables).stderr
+        lib.equal(addresses.sub("X", theirs).splitlines()[-8:], expected[-8:], "the original's")
+    err = lib.preloaded("libtcmalloc.so.4", "./maps", HEAPPROFILE="l", PERFTOOLS_VERBOSE="-2", HEAP_PROFILE_MMAP_LOG="1").stderr
+    lib.equal(err, "", "PERFTOOLS_VERBOSE hides it")
+    err = lib.preloaded("libtcmalloc.so.4", "./maps", HEAPPROFILE="l").stderr
+    lib.equal(len(err.splitlines()), 2, "nobody asked for it")
+
+
+def set_uid():
+    """Somebody else's program that runs as its owner: variables are not for it."""
+    nobody = 65534
+    lib.build("asks.c", "suid", "-Wl,-rpath," + lib.LIB, "-Wl,--no-as-needed", "-L" + lib.LIB, "-ltcmalloc")
+    try:
+        os.chown("suid", nobody, nobody)
+    except PermissionError:
+        print("skipped: set-uid, which takes root")
+        return
+    os.chmod("suid", 0o4755)
+    done = lib.run("./suid", "tcmalloc.sample_parameter", HEAPPROFILE="/tmp/never", TCMALLOC_SAMPLE_PARAMETER="77")
+    lib.equal(done.stderr, "HeapProfiler: ignoring HEAPPROFILE because program seems to be setuid\n", "set-uid")
+    lib.equal(done.stdout, "tcmalloc.sample_parameter=524288\n", "set-uid")
+    lib.equal(glob.glob("/tmp/never*"), [], "set-uid, files")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         lib.build("asks.c", "asks")
-        for part in (properties, limits, profiles, children, mistakes):
+        for part in (properties, limits, profiles, children, mistakes, mmap_log, set_uid):
             part()
         os.chdir("/")
 

@@ -6,7 +6,6 @@ import subprocess
 
 import lib
 
-THEIRS = "/usr/lib/x86_64-linux-gnu"
 INTERFACE = re.compile(r"tc_|MallocExtension_|MallocHook_(?!Init)|HeapProfiler|IsHeapProfiler|GetHeapProfile|Profil|nallocx|malloc|"
                        r"calloc|realloc|free|cfree|memalign|posix_memalign|p?valloc|aligned_alloc|mallopt|mallinfo|__libc_|"
                        r"__posix_memalign|_Zn[wa]m|_Zd[la]Pv|_ZN15MallocExtension|_ZT[VIS]15MallocExtension|"
@@ -23,7 +22,7 @@ def main():
     lib.need_original()
     n = 0
     for library in LIBRARIES:
-        theirs = {x for x in names(os.path.join(THEIRS, f"lib{library}.so.4")) if INTERFACE.match(x)}
+        theirs = {x for x in names(os.path.join(lib.THEIRS, f"lib{library}.so.4")) if INTERFACE.match(x)}
         missing = theirs - names(os.path.join(lib.LIB, f"lib{library}.so.4"))
         if missing:
             lib.fail(f"lib{library}.so.4 has not {sorted(missing)}")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 LIB = os.path.join(os.environ["VT_BUILD"], "lib")
+THEIRS = "/usr/lib/x86_64-linux-gnu"
 HERE = os.path.dirname(os.path.abspath(__file__))
 OLD = re.compile(r"(?:HEAP|CPUPROFILE|TCMALLOC|MALLOCSTATS|PERFTOOLS|VITRINE|LD_PRELOAD|LD_LIBRARY_PATH)")
 CLEAN = {k: v for k, v in os.environ.items() if not OLD.match(k)}

@@ -28,6 +28,16 @@ static void written() { p = made(), free(p), p[5] = 1; }
 static void wrong_size() { ::operator delete(::operator new(100), size_t(50)); }
 static void massive() { printf("%d\n", malloc(size_t(-1000)) == nullptr); }
 
+static void traced() {
+    free(malloc(4711));
+    p = static_cast<char *>(realloc(malloc(100), 300));
+    free(p);
+    free(calloc(3, 7));
+    free(nullptr);
+    ::operator delete(::operator new(44));
+    p = static_cast<char *>(malloc(4712));
+}
+
 static void right() {
     int n_blocks, histogram[64];
     size_t n_bytes;
@@ -78,6 +88,7 @@ int main(int argc, char **argv) {
                  {"written", written},
                  {"wrong_size", wrong_size},
                  {"massive", massive},
+                 {"traced", traced},
                  {"right", right}};
     setvbuf(stdout, nullptr, _IONBF, 0);
     for (const auto &c : cases)

@@ -15,6 +15,13 @@ def shape(text):
     return [line for line in lines if not re.match(r" N pages \*|>N? *N? +large", line)]
 
 
+def same_output(source, library, *arguments):
+    """A program whose output has no numbers that are the allocator's business."""
+    lib.build(source, "program", "-w", "-l" + library)
+    theirs = lib.run("./program", *arguments).stdout
+    lib.equal(lib.run("./program", *arguments, LD_LIBRARY_PATH=lib.LIB).stdout, theirs, f"{source} with {library}")
+
+
 def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
@@ -28,6 +35,11 @@ def main():
             for line in theirs.splitlines():
                 if re.match(r"hooks|owned|verify|rate|mine|.* known=|set:|version|idle|allocator", line) and line not in ours:
                     lib.fail(f"{library}: theirs says {line!r}, ours does not\n{ours}")
+        for library in ("tcmalloc", "tcmalloc_minimal", "tcmalloc_and_profiler"):
+            same_output("new_mode.cc", library, "realloc")
+            same_output("release.cc", library)
+        for library in ("tcmalloc_debug", "tcmalloc_minimal_debug"):
+            same_output("new_mode.cc", library)
         os.chdir("/")
 
 

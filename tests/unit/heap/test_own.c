@@ -275,6 +275,180 @@ TEST(own, others_may_free_while_it_is_deleted) {
     vt__heap_release_all();
 }
 
+/* ---- what threads keep at hand ---- */
+
+static size_t n_in_use(struct vt_own *o) {
+    struct vt_own_area a;
+    size_t n_used = 0;
+    for (size_t n = 0; vt__own_area(o, n, &a); n++) n_used += a.n_used;
+    return n_used;
+}
+
+TEST(own, what_a_thread_keeps_is_not_in_use_and_is_given_again) {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    static void *at[50];
+    for (unsigned i = 0; i < 50; i++) at[i] = take_from(o, 64);
+    struct slab *s = slab_of(at[0]);
+    assert_int_equal(n_in_use(o), 50);
+    for (unsigned i = 0; i < 50; i++) vt__free(at[i]);
+    assert_int_equal(n_in_use(o), 0);
+    uint32_t n_out = s->room;
+    assert_true(n_out > 0); /* for the slab they are still out */
+    unsigned n_moved = 0;
+    for (unsigned i = 0; i < 1000; i++) {
+        vt__free(take_from(o, 64));
+        n_moved += s->room != n_out; /* the slow path, which comes now and then */
+        n_out = s->room;
+    }
+    assert_true(n_moved < 1000 / 8);
+    vt__own_collect(o);
+    vt__own_destroy(o);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST(own, a_thread_keeps_only_so_much) {
+    struct vt_own *o = vt__own_new();
+    static void *at[5000];
+    for (unsigned i = 0; i < 5000; i++) at[i] = take_from(o, 32);
+    for (unsigned i = 0; i < 5000; i++) vt__free(at[i]);
+    const struct own_shelf *f = &own_cache_place(vt__tls.real, o)->shelf[vt__class_of(32)];
+    assert_true(f->room > 0 && f->room <= f->max && f->max <= 128);
+    vt__own_audit(o);
+    vt__own_destroy(o);
+}
+
+TEST(own, more_heaps_than_places_for_them) {
+    enum { N_HEAPS = 11, N = 300 };
+    static struct vt_own *heap[N_HEAPS];
+    static void *at[N];
+    static size_t size[N];
+    uint64_t rng = 7;
+    start_empty();
+    for (unsigned i = 0; i < N_HEAPS; i++) heap[i] = vt__own_new();
+    for (unsigned round = 0; round < 30000; round++) {
+        uint64_t r = unit_random(&rng);
+        unsigned k = r % N;
+        if (at[k] != NULL) {
+            check_filled(at[k], at[k], size[k]);
+            vt__free(at[k]);
+        }
+        size[k] = 1 + (r >> 16) % 1100;
+        at[k] = take_from(heap[(r >> 40) % 100 < 80 ? 0 : (r >> 48) % N_HEAPS], size[k]);
+    }
+    for (unsigned i = 0; i < N_HEAPS; i++) vt__own_audit(heap[i]);
+    for (unsigned i = 0; i < N_HEAPS; i++) vt__own_destroy(heap[i]);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+/* A thread that keeps blocks of `shared`, and goes on when it is told. */
+static _Atomic int step;
+
+static void wait_for(int n) {
+    while (atomic_load(&step) < n) sched_yield();
+}
+
+static void *keep_and_go_on(void *uses_it_again) {
+    static void *at[200];
+    for (unsigned i = 0; i < 200; i++) at[i] = take_from(shared, 16 * (1 + i % 8));
+    for (unsigned i = 0; i < 200; i++) vt__free(at[i]);
+    atomic_store(&step, 1);
+    wait_for(2);
+    if (uses_it_again == NULL) return NULL;
+    for (unsigned i = 0; i < 200; i++) at[i] = take_from(shared, 16 * (1 + i % 8));
+    for (unsigned i = 0; i < 200; i++) check_filled(at[i], at[i], 16 * (1 + i % 8));
+    for (unsigned i = 0; i < 200; i++) vt__free(at[i]);
+    return NULL;
+}
+
+TEST(own, a_deleted_heap_goes_when_the_last_thread_that_kept_blocks_of_it_is_gone) {
+    pthread_t id;
+    start_empty();
+    shared = vt__own_new();
+    void *mine = take_from(shared, 16);
+    pthread_create(&id, NULL, keep_and_go_on, NULL);
+    wait_for(1);
+    vt__own_delete(shared);
+    struct vt_own *other = vt__own_new();
+    assert_ptr_not_equal(other, shared); /* it still has slabs */
+    check_filled(mine, mine, 16);
+    vt__free(mine);
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+    assert_ptr_equal(vt__own_new(), shared);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST(own, what_a_thread_keeps_of_a_destroyed_heap_is_void) {
+    static void *at[3000];
+    pthread_t id;
+    start_empty();
+    shared = vt__own_new();
+    pthread_create(&id, NULL, keep_and_go_on, (void *)1);
+    wait_for(1);
+    vt__own_destroy(shared);
+    assert_ptr_equal(vt__own_new(), shared);
+    for (unsigned i = 0; i < 3000; i++) at[i] = take_from(shared, 16 * (1 + i % 8));
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+    for (unsigned i = 0; i < 3000; i++) check_filled(at[i], at[i], 16 * (1 + i % 8));
+    assert_int_equal(n_in_use(shared), 3000);
+    for (unsigned i = 0; i < 3000; i++) vt__free(at[i]);
+    assert_int_equal(n_in_use(shared), 0);
+    vt__own_audit(shared);
+    vt__own_destroy(shared);
+}
+
+TEST(own, a_thread_may_end_after_a_heap_was_destroyed_that_it_kept_blocks_of) {
+    pthread_t id;
+    start_empty();
+    shared = vt__own_new();
+    pthread_create(&id, NULL, keep_and_go_on, NULL);
+    wait_for(1);
+    vt__own_destroy(shared);
+    struct blocks b = take_blocks(5000, 64); /* where the heap's were */
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+    vt__heap_audit();
+    assert_ptr_equal(vt__own_new(), shared);
+    vt__own_audit(shared);
+    assert_int_equal(n_in_use(shared), 0);
+    free_blocks(b);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), 0);
+}
+
+TEST(own, memory_of_a_destroyed_heap_is_as_good_as_any_though_marks_are_in_it) {
+    static void *at[20000];
+    pthread_t id;
+    start_empty();
+    shared = vt__own_new();
+    pthread_create(&id, NULL, keep_and_go_on, NULL);
+    wait_for(1);
+    vt__own_destroy(shared);
+    shared = vt__own_new();
+    for (unsigned i = 0; i < 20000; i++) /* what is in them is not ours */
+        at[i] = i % 2 == 0 ? vt__malloc(16 * (1 + i % 8)) : vt__own_alloc(shared, 16, 16, false);
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+    for (unsigned i = 0; i < 20000; i++) vt__free(at[i]);
+    vt__own_destroy(shared);
+    vt__heap_audit();
+}
+
+TEST_WITH(own, blocks_that_are_kept_and_given_again_are_sampled_as_any, "VITRINE_SAMPLE=4K") {
+    struct vt_own *o = vt__own_new();
+    enum { N = 200000 };
+    uint64_t before = stats_now().n_samples;
+    for (unsigned i = 0; i < N; i++) vt__free(vt__own_alloc(o, 16, 64, false));
+    double n = (double)(stats_now().n_samples - before), expected = N * 64.0 / 4096;
+    assert_true(n > 0.8 * expected && n < 1.2 * expected);
+    vt__own_destroy(o);
+}
+
 /* ---- samples ---- */
 
 static size_t n_samples_live(void) { return stats_now().n_samples_live; }
