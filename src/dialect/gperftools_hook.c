@@ -52,7 +52,7 @@ static bool is_empty(const struct list *l) {
 }
 
 static void watch_if_needed(void) {
-    static const struct vt_heap_hooks hooks = {call_new, call_delete};
+    static const struct vt_heap_hooks hooks = {call_new, call_delete, NULL};
     bool is_needed = !is_empty(&lists[NEW]) || !is_empty(&lists[DELETE]);
     if (vt__life_start() == 0) vt__debug_set_hooks(is_needed ? &hooks : NULL);
 }

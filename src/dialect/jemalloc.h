@@ -1,10 +1,14 @@
 /* jemalloc.h - what the files that speak jemalloc's language share: its options, its messages, its tree of names.
  *
  *   jemalloc_environment.c   MALLOC_CONF and the other sources of options; which of ours they set
+ *   jemalloc_names.c         malloc and its sisters where an option or an arena wants more than memory
  *   jemalloc_alloc.c         mallocx and its sisters; names with je_
  *   jemalloc_ctl.c           mallctl: names, numbers, lengths, errors; rows in jemalloc_ctl.def
- *   jemalloc_nodes.c         what these rows read and write
+ *   jemalloc_nodes.c         what these rows read and write: options, the calling thread, single blocks
+ *   jemalloc_arenas.c        arenas; jemalloc_settings.c what is only kept of them
+ *   jemalloc_snapshot.c      statistics
  *   jemalloc_prof.c          heap profiles in its manner, the leak summary
+ *   jemalloc_samples.c       hooks, prof.stats; jemalloc_history.c prof_recent and the log
  *   jemalloc_print.c         malloc_stats_print
  *
  * Climate: host, but for the environment and the functions that allocate (malloc).
@@ -75,12 +79,49 @@ void vt__je_parse(const char *conf); /* one source, into vt__je_values; complain
 void vt__je_say(const char *a, const char *b, const char *c);
 void vt__je_write(const char *text); /* as it is: to malloc_message, or stderr */
 
+/* ---- malloc and its sisters, as the names of this library have them: cmake/jemalloc.cmake renames the heap's to these ---- */
+
+struct slab;
+struct vt_own;
+void *vt__je_malloc(size_t n_bytes);
+void *vt__je_malloc_slow(size_t n_bytes);
+void *vt__je_calloc(size_t n, size_t each_bytes);
+void *vt__je_realloc(void *p, size_t n_bytes);
+void *vt__je_aligned_alloc(size_t align, size_t n_bytes);
+void vt__je_free_other(void *p, struct slab *s);
+/* In the heap of an arena; NULL: the threads', and what the options want is not done. */
+void *vt__je_alloc_in(struct vt_own *heap, size_t align, size_t n_bytes, bool zero);
+void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_bytes);
+
+void vt__je_names_begin(void);
+void vt__je_be_special(void); /* from now on the slow paths do all that follows */
+bool vt__je_is_special(void);
+/* A new block is filled as the options say, unless it is zero; NULL ends the process if they say so. `where` is for that. */
+void *vt__je_given(void *p, bool is_zero, const char *where);
+/* The same for what a block has more than `before` bytes. */
+void *vt__je_grown(void *p, size_t before, const char *where);
+
+/* The heap of an arena, NULL: the threads'. False: there is no such arena. */
+bool vt__je_arena_heap(size_t i, struct vt_own **out);
+struct vt_own *vt__je_thread_heap(void); /* of the calling thread's arena; the same */
+
 /* ---- heap profiles ---- */
 
 void vt__je_prof_read_options(void); /* inside the first malloc */
 void vt__je_prof_begin(void);
 void vt__je_prof_end(void);
 bool vt__je_prof_is_on(void); /* opt.prof */
+
+/* jemalloc_samples.c */
+void vt__je_samples_begin(void);
+void vt__je_watch_samples(void);         /* from now on; jemalloc_samples.c hears of each */
+void vt__je_prof_hook(const char *file); /* experimental.hooks.prof_dump */
+void vt__je_forget_counts(void);         /* prof.stats, of what is in use */
+
+/* jemalloc_history.c */
+void vt__je_history_begin(void);
+void vt__je_history_end(void);
+void vt__je_deliver_samples(void); /* to the program's hooks, those of the calling thread */
 
 /* ---- at start and exit, for the door ---- */
 

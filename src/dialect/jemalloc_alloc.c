@@ -1,12 +1,14 @@
 /* jemalloc_alloc.c - mallocx and its sisters, names with je_, the variables of the program's. Translation, no logic.
  *
- * Flags name an alignment, zeroed memory, a cache and an arena; all memory comes from the common heap, so the last two say
- * nothing. Climate: malloc.
+ * Flags name an alignment, zeroed memory, a cache, which says nothing here, and an arena. What is called malloc, free and so on
+ * below is jemalloc_names.c's: the file is compiled with the same names as libc.c. Climate: malloc.
  */
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "conf/options.h"
 #include "dialect/jemalloc.h"
+#include "heap/fast.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "compat/jemalloc/jemalloc.h"
@@ -21,40 +23,49 @@ VT_EXPORT void (*je_malloc_message)(void *opaque, const char *s);
 /* Sizes above it always fail. */
 #define LARGEST UINT64_C(0x7000000000000000)
 
+#define CACHE_BITS 0xfff00u
+#define ARENA_SHIFT 20 /* the number plus one; 0: none is named */
+
 static size_t align_of(int flags) { return (size_t)1 << (flags & 63); }
 static bool is_zeroed(int flags) { return (flags & MALLOCX_ZERO) != 0; }
 
-/* ---- allocation ---- */
-
-VT_EXPORT void *mallocx(size_t size, int flags) {
-    size_t align = align_of(flags);
-    if (align <= sizeof(void *) * 2)
-        return is_zeroed(flags) ? vt__calloc(1, size) : vt__malloc(size);
-    void *p = vt__aligned_alloc(align, size);
-    if (p != NULL && is_zeroed(flags)) __builtin_memset(p, 0, vt__usable_size(p));
-    return p;
+/* False: there is no such arena. */
+static bool heap_of(int flags, struct vt_own **out) {
+    unsigned arena = (unsigned)flags >> ARENA_SHIFT;
+    if (arena != 0) return vt__je_arena_heap(arena - 1, out);
+    *out = vt__je_is_special() ? vt__je_thread_heap() : NULL;
+    return true;
 }
 
-/* A block of that alignment which holds the old one's bytes. */
-static void *moved(void *p, size_t size, int flags) {
-    void *to = mallocx(size, flags);
-    if (to == NULL) return NULL;
-    __builtin_memcpy(to, p, vt_min(vt__usable_size(p), size));
-    vt__free(p);
-    return to;
+/* ---- allocation ---- */
+
+static void *no_such_arena(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+VT_NOINLINE static void *mallocx_with(size_t size, int flags) {
+    struct vt_own *heap;
+    void *p = heap_of(flags, &heap) ? vt__je_alloc_in(heap, align_of(flags), size, is_zeroed(flags))
+                                    : no_such_arena();
+    return vt__je_is_special() ? vt__je_given(p, is_zeroed(flags), "in mallocx()") : p;
+}
+
+VT_EXPORT void *mallocx(size_t size, int flags) {
+    if (vt_likely(((unsigned)flags & ~CACHE_BITS) == 0)) return vt__fast_malloc(size);
+    return mallocx_with(size, flags);
 }
 
 VT_EXPORT void *rallocx(void *p, size_t size, int flags) {
+    struct vt_own *heap;
     size_t before = vt__usable_size(p);
-    size_t align = align_of(flags);
-    void *to = p;
-    if (align <= sizeof(void *) * 2)
-        to = vt__realloc(p, vt_max(size, 1));
-    else if (((uintptr_t)p & (align - 1)) != 0 || size < before / 2 ||
-             !vt__resize_in_place(p, size))
-        return moved(p, size, flags);
+    bool is_plain = align_of(flags) <= VT_BLOCK_ALIGN && (unsigned)flags >> ARENA_SHIFT == 0;
+    void *to = is_plain                ? vt__realloc(p, vt_max(size, 1))
+               : heap_of(flags, &heap) ? vt__je_realloc_in(heap, p, align_of(flags), size)
+                                       : no_such_arena();
+    if (vt__je_is_special()) to = vt__je_grown(to, before, "in rallocx()");
     size_t after = vt__usable_size(to);
-    if (to != NULL && is_zeroed(flags) && after > before)
+    if (is_zeroed(flags) && after > before)
         __builtin_memset((char *)to + before, 0, after - before);
     return to;
 }
@@ -75,12 +86,17 @@ VT_EXPORT size_t sallocx(const void *p, int flags) {
 
 VT_EXPORT void dallocx(void *p, int flags) {
     (void)flags;
-    vt__free(p);
+    vt__fast_free(p);
+}
+
+void vt__free_sized(void *p, size_t n_bytes) { /* renamed, so that vt__fast_free is ours in it */
+    (void)n_bytes;
+    vt__fast_free(p);
 }
 
 VT_EXPORT void sdallocx(void *p, size_t size, int flags) {
-    (void)flags;
-    vt__free_sized(p, size);
+    (void)flags, (void)size;
+    vt__fast_free(p);
 }
 
 VT_EXPORT size_t nallocx(size_t size, int flags) {
@@ -100,7 +116,7 @@ void *vt__jemalloc_realloc_0(void *p) {
         vt__je_say("Called realloc(non-null-ptr, 0) with zero_realloc:abort set", "", "");
         vt__os_abort();
     }
-    vt__free(p);
+    vt__fast_free(p);
     return NULL;
 }
 
@@ -110,10 +126,10 @@ uint64_t vt__je_zero_reallocs(void) {
 
 /* ---- the same with je_ ---- */
 
-VT_EXPORT void *je_malloc(size_t size) { return vt__malloc(size); }
+VT_EXPORT void *je_malloc(size_t size) { return vt__fast_malloc(size); }
 VT_EXPORT void *je_calloc(size_t n, size_t each) { return vt__calloc(n, each); }
 VT_EXPORT void *je_realloc(void *p, size_t size) { return vt__realloc(p, size); }
-VT_EXPORT void je_free(void *p) { vt__free(p); }
+VT_EXPORT void je_free(void *p) { vt__fast_free(p); }
 VT_EXPORT void je_free_sized(void *p, size_t size) { vt__free_sized(p, size); }
 
 #define SAME(type, name, parameters, arguments)                                                    \

@@ -163,6 +163,7 @@ static const struct row *row_of(const size_t *mib, size_t n, struct vt_je_call *
             return NULL;
         }
     }
+    c->is_default = n_indices == 0;
     return depth == n ? &rows[i] : NULL;
 }
 
@@ -174,14 +175,12 @@ static uint64_t load(const void *from, enum type type) {
     return value;
 }
 
-/* Too long or too short a buffer gets what fits in it, and an error. */
-static int store(const struct vt_je_call *c, uint64_t value, enum type type) {
+int vt__je_store(const struct vt_je_call *c, const void *from, size_t n_bytes) {
     if (c->oldp == NULL || c->oldlenp == NULL) return 0;
-    size_t n = type_bytes[type];
     size_t has = *c->oldlenp;
-    __builtin_memcpy(c->oldp, &value, vt_min(n, has));
-    *c->oldlenp = vt_min(n, has);
-    return n == has ? 0 : EINVAL;
+    __builtin_memcpy(c->oldp, from, vt_min(n_bytes, has));
+    *c->oldlenp = vt_min(n_bytes, has);
+    return n_bytes == has ? 0 : EINVAL;
 }
 
 static int call(const struct row *row, struct vt_je_call *c) {
@@ -205,7 +204,7 @@ static int call(const struct row *row, struct vt_je_call *c) {
     if (err != 0) return err;
     if (row->write == vt__je_write_epoch)
         (void)row->read(c, &old); /* alone in telling the new one */
-    return is_readable(row) ? store(c, old, row->type) : 0;
+    return is_readable(row) ? vt__je_store(c, &old, type_bytes[row->type]) : 0;
 }
 
 /* ---- the three functions ---- */

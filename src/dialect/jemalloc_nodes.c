@@ -6,6 +6,7 @@
 #include "conf/options.h"
 #include "dialect/jemalloc_nodes.h"
 #include "heap/class.h"
+#include "heap/fast.h"
 #include "life/life.h"
 #include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
@@ -90,8 +91,10 @@ int vt__je_read_zero_reallocs(const struct vt_je_call *c, uint64_t *out) {
 }
 
 int vt__je_read_uptime(const struct vt_je_call *c, uint64_t *out) {
-    (void)c;
-    *out = (vt__os_now_ms() - vt__je_started_ms()) * 1000000;
+    size_t i = c->index[0];
+    bool is_made = i > 0 && i < VT_JE_MAX_ARENAS && vt__je_arena_is_there(i);
+    uint64_t since_ms = is_made ? vt__je_arena(i)->started_ms : vt__je_started_ms();
+    *out = (vt__os_now_ms() - since_ms) * 1000000;
     return 0;
 }
 
@@ -109,13 +112,27 @@ int vt__je_read_thread_arena(const struct vt_je_call *c, uint64_t *out) {
     return 0;
 }
 
+/* Its mallocs take their slow path for as long as they come from another than 0. */
 int vt__je_write_thread_arena(const struct vt_je_call *c, uint64_t value) {
     uint64_t *word = vt__heap_dialect_word();
+    struct vt_own *heap;
     (void)c;
     if (word == NULL) return EAGAIN;
-    if (value >= vt__je_narenas()) return EFAULT;
-    *word = (*word & ~ARENA_MASK) | value;
+    if (value >= vt__je_narenas() || !vt__je_arena_heap(value, &heap)) return EFAULT;
+    if (heap != NULL) vt__je_be_special();
+    /* relaxed: others only count */
+    __atomic_store_n(word, (*word & ~ARENA_MASK) | value, __ATOMIC_RELAXED);
+    vt__heap_divert(heap != NULL);
     return 0;
+}
+
+size_t vt__je_arena_threads(size_t i) { return vt__heap_count_words(ARENA_MASK, i); }
+
+struct vt_own *vt__je_thread_heap(void) {
+    struct vt_own *heap;
+    const struct heap *h = vt__tls.real; /* NULL: it has just begun, or is ending */
+    if (h == NULL || !h->is_diverted) return NULL;
+    return vt__je_arena_heap(h->dialect_word & ARENA_MASK, &heap) ? heap : NULL;
 }
 
 int vt__je_read_thread_tcache(const struct vt_je_call *c, uint64_t *out) {
@@ -147,8 +164,11 @@ int vt__je_write_tcache_max(const struct vt_je_call *c, uint64_t value) {
     return 0;
 }
 
+/* Of thread.tcache.flush and, `what` 1, thread.idle, which is content without a cache. */
 int vt__je_write_thread_flush(const struct vt_je_call *c, uint64_t value) {
-    (void)c, (void)value;
+    const uint64_t *word = vt__heap_dialect_word();
+    (void)value;
+    if (word != NULL && (*word & HAS_NO_CACHE) != 0 && c->what == 0) return EFAULT;
     vt__heap_drop_thread_cache();
     return 0;
 }
@@ -212,20 +232,19 @@ struct utilization {
     size_t nfree, nregs, size, bin_nfree, bin_nregs;
 };
 
-/* Blocks live in slabs of a known shape; how many of a slab are free is known for its class only, on average. */
+/* A block that a thread keeps ready counts as in use. */
 static struct utilization utilization_of(const void *p) {
     struct vt_heap_block b;
     struct utilization u = {0};
+    size_t n_out;
     if (!vt__heap_owns(p) || !vt__heap_block(p, &b)) return u;
     u.size = b.n_bytes;
     u.nregs = 1;
-    if (b.n_bytes > VT_MEDIUM_MAX) return u;
-    unsigned cls = vt__class_of(b.n_bytes);
-    const uint64_t *bin = vt__je_snapshot.bin[cls];
-    u.nregs = vt__classes[cls].capacity;
+    if (!vt__heap_slab_use(p, &u.nregs, &n_out)) return u; /* large */
+    u.nfree = u.nregs - vt_min(u.nregs, n_out);
+    const uint64_t *bin = vt__je_snapshot.bin[vt__class_of(b.n_bytes)];
     u.bin_nregs = bin[VT_JE_BIN_CURSLABS] * u.nregs;
     u.bin_nfree = u.bin_nregs - vt_min(u.bin_nregs, bin[VT_JE_BIN_CURREGS]);
-    if (bin[VT_JE_BIN_CURSLABS] != 0) u.nfree = u.bin_nfree / bin[VT_JE_BIN_CURSLABS];
     return u;
 }
 

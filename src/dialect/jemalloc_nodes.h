@@ -17,6 +17,7 @@ VT_HIDDEN_BEGIN
 /* One call, on its way to a node. */
 struct vt_je_call {
     int what;         /* of the row */
+    bool is_default;  /* the row is about arenas to come: no number is in its name */
     size_t index[3];  /* the numbers in the name */
     bool has_new;     /* a value is given; else a write-only node was called without one */
     const void *newp; /* these as they came, for SPECIAL rows */
@@ -75,15 +76,40 @@ struct vt_je_snapshot {
 };
 extern struct vt_je_snapshot vt__je_snapshot; /* words; a reader may meet two epochs */
 void vt__je_refresh(void);
+/* Of one arena, of all, of those destroyed; never NULL. */
+const struct vt_je_snapshot *vt__je_figures(size_t arena);
+void vt__je_count_destroyed(struct vt_own *heap); /* what it did goes to VT_JE_DESTROYED_ARENAS */
 
-/* arenas: numbers, and what was said about them */
+/* jemalloc_arenas.c */
+enum { VT_JE_ARENA_UNUSED, VT_JE_ARENA_COMES, VT_JE_ARENA_IS_THERE };
+#define VT_JE_DECAY_BIAS 2 /* so that -1 is not 0, which is: nobody said */
+struct vt_je_arena {
+    _Atomic uint8_t state;
+    uint8_t dss;         /* a word of jemalloc_settings.c, plus 1; 0: nobody said */
+    struct vt_own *heap; /* NULL: of the threads */
+    struct vt_je_snapshot *figures;
+    void *hooks; /* extent_hooks_t *; NULL: the default ones */
+    _Atomic(const char *) name;
+    int64_t decay_ms[2];                            /* dirty, muzzy; plus VT_JE_DECAY_BIAS */
+    uint64_t oversize_threshold, retain_grow_limit; /* 0: nobody said */
+    uint64_t started_ms;
+};
+struct vt_je_arena *vt__je_arena(size_t i); /* below VT_JE_MAX_ARENAS */
+unsigned vt__je_n_automatic(void);
 unsigned vt__je_narenas(void);
-bool vt__je_arena_is_there(size_t i); /* in use */
+bool vt__je_arena_is_there(size_t i);  /* in use */
+bool vt__je_arena_is_all(size_t i);    /* a number that stands for all */
+size_t vt__je_arena_threads(size_t i); /* how many allocate from it */
 uint64_t vt__je_started_ms(void);
 
-/* jemalloc_prof.c */
-void vt__je_prof_hook(const char *file); /* experimental.hooks.prof_dump */
-void *vt__je_hook(int which);
+/* A result of so many bytes is asked for, or none: 0; else EINVAL. Then it is put. */
+int vt__je_check_result(const struct vt_je_call *c, size_t n_bytes);
+void vt__je_put_result(const struct vt_je_call *c, const void *from, size_t n_bytes);
+
+/* What fits in the caller's buffer; EINVAL if that is too short or too long. */
+int vt__je_store(const struct vt_je_call *c, const void *from, size_t n_bytes);
+
+size_t vt__je_large_of(size_t n_bytes); /* which of jemalloc's sizes holds so many bytes */
 
 VT_HIDDEN_END
 

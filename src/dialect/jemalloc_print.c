@@ -147,7 +147,7 @@ static const struct {
     enum { FALSE, TRUE, EMPTY } value;
 } config[] = {{"cache_oblivious", FALSE},
               {"debug", FALSE},
-              {"fill", FALSE},
+              {"fill", TRUE},
               {"lazy_lock", FALSE},
               {"malloc_conf", EMPTY},
               {"opt_safety_checks", TRUE},
@@ -157,7 +157,7 @@ static const struct {
               {"prof_frameptr", FALSE},
               {"stats", TRUE},
               {"utrace", FALSE},
-              {"xmalloc", FALSE}};
+              {"xmalloc", TRUE}};
 
 static void put_config(struct print *p) {
     static const char *const words[] = {"false", "true", "\"\""};
@@ -791,7 +791,7 @@ static void put_each_arena(struct print *p, const struct vt_je_snapshot *s) {
         vt__text_uint(&t, i);
         vt__text_char(&t, '\0');
         if (!p->is_json) say_number(p, "arenas[", i, "]:\n");
-        put_arena(p, name, i == 0 ? s : NULL);
+        put_arena(p, name, vt__je_figures(i));
     }
 }
 

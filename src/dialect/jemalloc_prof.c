@@ -21,11 +21,8 @@
 #include "vitrine.h"
 
 #define PROF_FOR_LEAKS 2 /* the value of opt.prof then */
-#define N_HOOKS 4
-enum { HOOK_BACKTRACE, HOOK_DUMP, HOOK_SAMPLE, HOOK_SAMPLE_FREE };
 
 static struct {
-    _Atomic(void *) hook[N_HOOKS];
     _Atomic bool is_asked; /* the dump that is written: by mallctl */
     uint64_t started_ms;
     bool is_for_leaks; /* prof_leak alone switched it on: nothing is dumped on the way */
@@ -58,13 +55,6 @@ static void failed(const char *path, int err) {
         vt__je_say("failed to open \"", path, "\"");
 }
 
-static void written(const char *path) {
-    void (*hook)(const char *) = NULL;
-    void *at = atomic_load_explicit(&prof.hook[HOOK_DUMP], memory_order_relaxed);
-    __builtin_memcpy(&hook, &at, sizeof(hook));
-    if (hook != NULL) hook(path);
-}
-
 static struct vt_heap_manner manner = {.style = VT_NAMES_JEMALLOC,
                                        .format = VT_JEMALLOC_HEAP,
                                        .counts_on = true,
@@ -72,7 +62,7 @@ static struct vt_heap_manner manner = {.style = VT_NAMES_JEMALLOC,
                                        .counts_from_0 = true,
                                        .writing = writing,
                                        .failed = failed,
-                                       .written = written};
+                                       .written = vt__je_prof_hook};
 
 /* "pid:[4026531836]" */
 static uint64_t pid_namespace(void) {
@@ -174,6 +164,7 @@ int vt__je_read_prof_lg_sample(const struct vt_je_call *c, uint64_t *out) {
 int vt__je_write_prof_reset(const struct vt_je_call *c, uint64_t value) {
     if (!vt__je_prof_is_on()) return ENOENT;
     vt__sample_forget();
+    vt__je_forget_counts();
     if (c->has_new) vt__sample_set_period(period_of(value));
     return 0;
 }
@@ -205,7 +196,7 @@ int vt__je_write_prof_dump(const struct vt_je_call *c, uint64_t value) {
     if (!c->has_new || path == NULL)
         return vt__life_heap_dump_because(VT_CAUSE_ASKED, NULL) == 0 ? 0 : EFAULT;
     int err = vt__life_heap_dump_file(path);
-    if (err == 0) written(path);
+    if (err == 0) vt__je_prof_hook(path);
     return err == 0 ? 0 : EFAULT;
 }
 
@@ -218,49 +209,6 @@ int vt__je_write_prof_prefix(const struct vt_je_call *c, uint64_t value) {
     else
         return vt__life_heap_start(prefix) == 0 ? 0 : EFAULT;
     return 0;
-}
-
-/* Logs of single allocations are not written. */
-int vt__je_write_prof_log(const struct vt_je_call *c, uint64_t value) {
-    (void)c, (void)value;
-    return vt__je_prof_is_on() ? EFAULT : ENOENT;
-}
-
-int vt__je_write_prof_stats(const struct vt_je_call *c, uint64_t value) {
-    (void)c, (void)value;
-    return ENOENT;
-}
-
-int vt__je_read_hook(const struct vt_je_call *c, uint64_t *out) {
-    if (c->oldp == NULL && !c->has_new) return EINVAL;
-    *out = (uintptr_t)atomic_load_explicit(&prof.hook[c->what], memory_order_relaxed);
-    return 0;
-}
-
-int vt__je_write_hook(const struct vt_je_call *c, uint64_t value) {
-    if (!vt__je_prof_is_on()) return ENOENT;
-    if (c->what == HOOK_BACKTRACE && value == 0) return EINVAL;
-    atomic_store_explicit(&prof.hook[c->what], (void *)(uintptr_t)value, memory_order_relaxed);
-    return 0;
-}
-
-int vt__je_read_recent_max(const struct vt_je_call *c, uint64_t *out) {
-    (void)c;
-    if (!vt__je_prof_is_on()) return ENOENT;
-    *out = (uint64_t)vt_je(prof_recent_alloc_max);
-    return 0;
-}
-
-int vt__je_write_recent_max(const struct vt_je_call *c, uint64_t value) {
-    (void)c;
-    if ((int64_t)value < -1) return EINVAL;
-    vt_je(prof_recent_alloc_max) = (int64_t)value;
-    return 0;
-}
-
-int vt__je_write_recent_dump(const struct vt_je_call *c, uint64_t value) {
-    (void)c, (void)value;
-    return ENOENT;
 }
 
 /* ---- begin and end ---- */
@@ -312,9 +260,13 @@ void vt__je_prof_end(void) {
 void vt__jemalloc_begin(void) {
     prof.started_ms = vt__os_now_ms();
     vt__je_prof_begin();
+    vt__je_names_begin();
+    vt__je_samples_begin();
+    vt__je_history_begin();
 }
 
 void vt__jemalloc_end(void) {
     if (vt_je(stats_print)) malloc_stats_print(NULL, NULL, vt_je_text(stats_print_opts));
+    vt__je_history_end();
     vt__je_prof_end();
 }

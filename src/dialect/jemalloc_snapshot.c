@@ -6,7 +6,9 @@
  * nmalloc and ndalloc: malloc and free count nothing. What is in use is known; what was freed is estimated from the samples, and
  * the sum of both is what was allocated.
  *
- * Climate: host.   Owns: the snapshot. Two threads that refresh it at once write the same to within a moment.
+ * Arenas that have a heap of their own are counted there, blocks that came and went too; what they do not have is arena 0's.
+ *
+ * Climate: host.   Owns: the snapshots. Two threads that refresh it at once write the same to within a moment.
  */
 #include <stdatomic.h>
 
@@ -17,9 +19,10 @@
 #include "vitrine.h"
 
 struct vt_je_snapshot vt__je_snapshot = {.epoch = 1};
+static struct vt_je_snapshot of_threads; /* arena 0: all but what others have */
+static struct vt_je_snapshot of_destroyed;
 
-/* Which of jemalloc's sizes holds so many bytes. */
-static size_t large_of(size_t n_bytes) {
+size_t vt__je_large_of(size_t n_bytes) {
     if (n_bytes <= VT_MEDIUM_MAX) return 0;
     size_t n = n_bytes - 1;
     unsigned top = vt_log2(n);
@@ -28,7 +31,7 @@ static size_t large_of(size_t n_bytes) {
 
 static void count_large(void *arg, size_t n_bytes) {
     struct vt_je_snapshot *out = arg;
-    out->large[large_of(n_bytes)][VT_JE_BIN_CURREGS]++;
+    out->large[vt__je_large_of(n_bytes)][VT_JE_BIN_CURREGS]++;
 }
 
 static void take_bins(struct vt_je_snapshot *out, const struct vt_class_stats *classes) {
@@ -38,7 +41,6 @@ static void take_bins(struct vt_je_snapshot *out, const struct vt_class_stats *c
         out->bin[c][VT_JE_BIN_NONFULL] =
             classes[c].n_slabs - vt_min(classes[c].n_full, classes[c].n_slabs);
     }
-    vt__heap_each_large(count_large, out);
 }
 
 static void estimate_frees(struct vt_je_snapshot *out) {
@@ -48,7 +50,7 @@ static void estimate_frees(struct vt_je_snapshot *out) {
         if (site.block_bytes <= VT_MEDIUM_MAX)
             out->bin[vt__class_of(site.block_bytes)][VT_JE_BIN_NDALLOC] += n;
         else
-            out->large[large_of(site.block_bytes)][VT_JE_BIN_NDALLOC] += n;
+            out->large[vt__je_large_of(site.block_bytes)][VT_JE_BIN_NDALLOC] += n;
     }
 }
 
@@ -56,6 +58,14 @@ static void add_up(uint64_t bin[VT_JE_BIN_STATS], uint64_t *nmalloc, uint64_t *n
     bin[VT_JE_BIN_NMALLOC] = bin[VT_JE_BIN_CURREGS] + bin[VT_JE_BIN_NDALLOC];
     *nmalloc += bin[VT_JE_BIN_NMALLOC];
     *ndalloc += bin[VT_JE_BIN_NDALLOC];
+}
+
+static void add_all_up(struct vt_je_snapshot *out) {
+    uint64_t *n = out->stat;
+    for (unsigned c = 0; c < VT_N_CLASSES; c++)
+        add_up(out->bin[c], &n[VT_JE_SMALL_NMALLOC], &n[VT_JE_SMALL_NDALLOC]);
+    for (unsigned i = 0; i < VT_JE_LARGE; i++)
+        add_up(out->large[i], &n[VT_JE_LARGE_NMALLOC], &n[VT_JE_LARGE_NDALLOC]);
 }
 
 static void take_stats(struct vt_je_snapshot *out, const struct vt_stats *s) {
@@ -75,10 +85,77 @@ static void take_stats(struct vt_je_snapshot *out, const struct vt_stats *s) {
     n[VT_JE_PURGED_PAGES] = s->purged / VT_OS_PAGE;
     n[VT_JE_LARGE_BYTES] = s->large;
     n[VT_JE_SMALL] = s->allocated - vt_min(s->allocated, s->large);
+    add_all_up(out);
+}
+
+/* ---- single arenas ---- */
+
+static void take_run(void *arg, size_t n_bytes) {
+    struct vt_je_snapshot *out = arg;
+    count_large(out, n_bytes);
+    out->stat[VT_JE_LARGE_BYTES] += n_bytes;
+}
+
+/* What a heap beside the threads' has, and did. Of its large blocks that are gone the sizes are not known. */
+static void take_heap(struct vt_own *heap, struct vt_je_snapshot *out) {
+    struct vt_own_stats s;
+    uint64_t *n = out->stat;
+    vt__own_stats(heap, &s, take_run, out);
+    take_bins(out, s.classes);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        out->bin[c][VT_JE_BIN_NDALLOC] = s.n_taken[c] - vt_min(s.n_taken[c], s.classes[c].n_live);
+        n[VT_JE_SMALL] += s.classes[c].n_live * vt__class_bytes(c);
+        n[VT_JE_ACTIVE] += s.classes[c].resident_bytes;
+        n[VT_JE_MAPPED] += s.classes[c].slab_bytes;
+    }
+    add_all_up(out);
+    n[VT_JE_LARGE_NDALLOC] = s.n_runs_taken - vt_min(s.n_runs_taken, n[VT_JE_LARGE_NMALLOC]);
+    n[VT_JE_LARGE_NMALLOC] = s.n_runs_taken;
+    n[VT_JE_ALLOCATED] = n[VT_JE_SMALL] + n[VT_JE_LARGE_BYTES];
+    n[VT_JE_ACTIVE] += n[VT_JE_LARGE_BYTES];
+    n[VT_JE_MAPPED] += n[VT_JE_LARGE_BYTES];
+    n[VT_JE_RESIDENT] = n[VT_JE_ACTIVE];
+    n[VT_JE_ACTIVE_PAGES] = n[VT_JE_ACTIVE] / VT_OS_PAGE;
+}
+
+#define WORDS (sizeof(struct vt_je_snapshot) / sizeof(uint64_t))
+
+static void publish(const struct vt_je_snapshot *now, struct vt_je_snapshot *out) {
+    uint64_t *to = (uint64_t *)out;
+    const uint64_t *from = (const uint64_t *)now;
+    /* relaxed: each word is a figure by itself */
+    for (size_t i = 0; i < WORDS; i++) __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
+static void subtract(struct vt_je_snapshot *from, const struct vt_je_snapshot *part) {
+    uint64_t *a = (uint64_t *)from;
+    const uint64_t *b = (const uint64_t *)part;
+    for (size_t i = 0; i < WORDS; i++) a[i] -= vt_min(a[i], b[i]);
+}
+
+static void take_arenas(struct vt_je_snapshot *rest) {
+    for (size_t i = 1; i < vt_min(vt__je_narenas(), VT_JE_MAX_ARENAS); i++) {
+        struct vt_je_arena *a = vt__je_arena(i);
+        struct vt_je_snapshot now = {.epoch = 0};
+        if (!vt__je_arena_is_there(i)) continue;
+        take_heap(a->heap, &now);
+        now.stat[VT_JE_THREADS] = vt__je_arena_threads(i);
+        subtract(rest, &now);
+        publish(&now, a->figures);
+    }
+}
+
+/* Two that are destroyed at once may count one of them only. */
+void vt__je_count_destroyed(struct vt_own *heap) {
+    struct vt_je_snapshot last = {.epoch = 0};
+    static const enum vt_je_stat sums[] = {VT_JE_SMALL_NMALLOC, VT_JE_LARGE_NMALLOC};
+    take_heap(heap, &last);
+    for (size_t i = 0; i < vt_countof(sums); i++)
+        for (int k = 0; k < 2; k++) /* nmalloc and, behind it, ndalloc: all are freed */
+            of_destroyed.stat[sums[i] + k] += last.stat[sums[i]];
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
-        add_up(out->bin[c], &n[VT_JE_SMALL_NMALLOC], &n[VT_JE_SMALL_NDALLOC]);
-    for (unsigned i = 0; i < VT_JE_LARGE; i++)
-        add_up(out->large[i], &n[VT_JE_LARGE_NMALLOC], &n[VT_JE_LARGE_NDALLOC]);
+        for (int k = 0; k < 2; k++)
+            of_destroyed.bin[c][VT_JE_BIN_NMALLOC + k] += last.bin[c][VT_JE_BIN_NMALLOC];
 }
 
 void vt__je_refresh(void) {
@@ -89,13 +166,13 @@ void vt__je_refresh(void) {
         .epoch = atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed) + 1};
     vt__stats_take(&stats, classes);
     take_bins(&now, classes);
+    vt__heap_each_large(count_large, &now);
     estimate_frees(&now);
     take_stats(&now, &stats);
-    uint64_t *to = (uint64_t *)&vt__je_snapshot;
-    const uint64_t *from = (const uint64_t *)&now;
-    /* relaxed: each word is a figure by itself */
-    for (size_t i = 0; i < sizeof(now) / sizeof(*to); i++)
-        __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+    struct vt_je_snapshot rest = now;
+    take_arenas(&rest);
+    publish(&rest, &of_threads);
+    publish(&now, &vt__je_snapshot);
 }
 
 static uint64_t word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
@@ -106,10 +183,13 @@ static uint64_t figure(const uint64_t *at) {
     return word(at);
 }
 
-/* All memory is in the first arena; those made by the program have none of their own. */
-static bool has_memory(const struct vt_je_call *c) {
-    size_t i = c->index[0];
-    return i == 0 || i == VT_JE_ALL_ARENAS || i == vt__je_narenas();
+const struct vt_je_snapshot *vt__je_figures(size_t arena) {
+    static const struct vt_je_snapshot none;
+    if (vt__je_arena_is_all(arena)) return &vt__je_snapshot;
+    if (arena == 0) return &of_threads;
+    if (arena == VT_JE_DESTROYED_ARENAS) return &of_destroyed;
+    return arena < VT_JE_MAX_ARENAS && vt__je_arena_is_there(arena) ? vt__je_arena(arena)->figures
+                                                                    : &none;
 }
 
 int vt__je_read_stat(const struct vt_je_call *c, uint64_t *out) {
@@ -118,17 +198,17 @@ int vt__je_read_stat(const struct vt_je_call *c, uint64_t *out) {
 }
 
 int vt__je_read_arena_stat(const struct vt_je_call *c, uint64_t *out) {
-    *out = has_memory(c) ? figure(&vt__je_snapshot.stat[c->what]) : 0;
+    *out = figure(&vt__je_figures(c->index[0])->stat[c->what]);
     return 0;
 }
 
 int vt__je_read_bin_stat(const struct vt_je_call *c, uint64_t *out) {
-    *out = has_memory(c) ? figure(&vt__je_snapshot.bin[c->index[1]][c->what]) : 0;
+    *out = figure(&vt__je_figures(c->index[0])->bin[c->index[1]][c->what]);
     return 0;
 }
 
 int vt__je_read_large_stat(const struct vt_je_call *c, uint64_t *out) {
-    *out = has_memory(c) ? figure(&vt__je_snapshot.large[c->index[1]][c->what]) : 0;
+    *out = figure(&vt__je_figures(c->index[0])->large[c->index[1]][c->what]);
     return 0;
 }
 

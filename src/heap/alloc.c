@@ -117,6 +117,16 @@ static VT_COLD void tell_hooks_freed(const void *p) {
         atomic_load_explicit(&vt__hooks, memory_order_relaxed)->freed(p);
 }
 
+static VT_COLD void tell_hooks_resized(const void *from, const void *to, size_t n_bytes) {
+    const struct vt_heap_hooks *hooks = atomic_load_explicit(&vt__hooks, memory_order_relaxed);
+    if ((watch() & VT_WATCH_HOOKS) != 0 && hooks->resized != NULL) {
+        hooks->resized(to, n_bytes);
+        return;
+    }
+    tell_hooks_freed(from);
+    tell_hooks_allocated(to, n_bytes);
+}
+
 static VT_COLD void tell(void *p, size_t n_bytes) {
     if (is_exact() && p != NULL && vt__enter()) {
         vt__probe_exact_allocated(p, n_bytes);
@@ -134,12 +144,12 @@ static void *told(void *p, size_t n_bytes) {
 /* A block that got another size where it is counts as freed and allocated again, by who asked for that. */
 static void *told_again(void *p, size_t n_bytes) {
     if (!is_watched()) return p;
-    tell_hooks_freed(p);
     if (is_exact() && vt__enter()) {
         (void)vt__probe_exact_freed(p);
+        vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
     }
-    tell(p, n_bytes);
+    tell_hooks_resized(p, p, n_bytes);
     return p;
 }
 
@@ -579,10 +589,7 @@ bool vt__resize_in_place(void *p, size_t n_bytes) {
 
 /* The probes know already. */
 static void *resized(const void *from, void *to, size_t n_bytes) {
-    if (is_watched()) {
-        tell_hooks_freed(from);
-        tell_hooks_allocated(to, n_bytes);
-    }
+    if (is_watched()) tell_hooks_resized(from, to, n_bytes);
     return to;
 }
 

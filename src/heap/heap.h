@@ -74,6 +74,8 @@ void vt__heap_set_exact(bool on);
 struct vt_heap_hooks {
     void (*allocated)(const void *p, size_t n_bytes);
     void (*freed)(const void *p);
+    void (*resized)(const void *p,
+                    size_t n_bytes); /* NULL: one that was is freed and allocated for them */
 };
 void vt__heap_set_hooks(
     const struct vt_heap_hooks *hooks); /* NULL: none; must stay valid for good */
@@ -114,6 +116,7 @@ void *vt__own_alloc(
 void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes,
                            bool zero);  /* as vt__alloc_behind */
 void vt__own_destroy(struct vt_own *o); /* every block of it is freed, and it is gone */
+void vt__own_reset(struct vt_own *o);   /* every block of it is freed, and it stays */
 void vt__own_delete(
     struct vt_own *o); /* it is gone; blocks in use become the calling thread's, or everybody's */
 void vt__own_collect(struct vt_own *o);   /* memory it keeps for its next blocks is given back */
@@ -168,6 +171,18 @@ const _Atomic size_t *vt__heap_used_slices(
 /* Each large block in use. */
 void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg);
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
+/* The same of one heap beside the threads': n_cached is 0. Its large blocks are visited under its lock. */
+struct vt_own_stats {
+    struct vt_class_stats classes[VT_N_CLASSES];
+    uint64_t n_taken[VT_N_CLASSES],
+        n_runs_taken; /* blocks handed out since it is there, to threads that keep some too */
+};
+void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
+                   void (*visit_run)(void *arg, size_t n_bytes), void *arg);
+/* Threads whose word of the dialect, under the mask, is this. */
+size_t vt__heap_count_words(uint64_t mask, uint64_t value);
+/* Of the slab that holds p: its blocks, and how many of them are out. False: p is in none. */
+bool vt__heap_slab_use(const void *p, size_t *n_blocks, size_t *n_out);
 
 #ifdef VT_WITH_AUDIT
 void vt__heap_audit(void); /* every structure of the calling thread's heap and of the chunks */

@@ -31,6 +31,7 @@ struct vt_own {
         is_live; /* false: deleted; slabs in which a block is sampled or kept stay until they are empty */
     slab_id runs;
     struct queue slabs[VT_N_CLASSES];
+    uint64_t n_taken[VT_N_CLASSES], n_runs_taken; /* since it is live; also by threads, to keep */
     /* under the heaps lock */
     struct vt_own *next_unused;
 } VT_ALIGNED(VT_CACHE_LINE);
@@ -117,6 +118,8 @@ struct vt_own *vt__own_new(void) {
     if (o != NULL) {
         vt_lock(o->lock);
         begin_generation(o, /* live */ true);
+        o->n_runs_taken = 0;
+        for (unsigned c = 0; c < VT_N_CLASSES; c++) o->n_taken[c] = 0;
         vt_unlock(o->lock);
     }
     vt_unlock(&vt__heaps_lock);
@@ -181,12 +184,13 @@ static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
     return s;
 }
 
-/* Some blocks for a thread to keep, of a slab that it takes from anyway. */
-static void take_to_keep(struct slab *s, struct own_cache *c) {
+/* Some blocks for a thread to keep, of a slab that it takes from anyway; answers how many. */
+static unsigned take_to_keep(struct slab *s, struct own_cache *c) {
     bool is_zero;
+    unsigned n = 0;
     struct own_shelf *f = &c->shelf[s->cls];
-    for (unsigned n = f->max / 4; n > 0 && !is_used_up(s); n--)
-        own_cache_put(c, f, vt__slab_take(s, &is_zero));
+    for (; n < f->max / 4 && !is_used_up(s); n++) own_cache_put(c, f, vt__slab_take(s, &is_zero));
+    return n;
 }
 
 /* c: the calling thread's place, NULL if the heap has none. */
@@ -198,8 +202,9 @@ static struct block *take(struct vt_own *o, unsigned cls, struct own_cache *c, b
     if (s != NULL) {
         VT_AUDIT(vt__slab_is_valid(s));
         b = vt__slab_take(s, is_zero);
+        o->n_taken[cls]++;
         if (is_sampled) count_sampled(s, 1);
-        if (c != NULL && c->shelf[cls].top == NULL) take_to_keep(s, c);
+        if (c != NULL && c->shelf[cls].top == NULL) o->n_taken[cls] += take_to_keep(s, c);
         if (is_used_up(s)) {
             queue_unlink(&o->slabs[cls], s);
             queue_append(&o->slabs[cls], s);
@@ -229,6 +234,7 @@ static void *take_run(struct vt_own *o, struct heap *h, void *p, size_t n_bytes)
     struct slab *s = vt__slab(vt__slice_of(p));
     vt_lock(o->lock);
     set_run_own(s, o);
+    o->n_runs_taken++;
     s->prev = 0;
     s->next = o->runs;
     if (o->runs != 0) vt__slab(o->runs)->prev = vt__slab_id(s);
@@ -404,10 +410,9 @@ static slab_id take_runs(struct vt_own *o) {
     return first;
 }
 
-void vt__own_destroy(struct vt_own *o) {
+/* Every block is freed. It must have been entered. */
+static void free_all(struct vt_own *o, bool stays_live) {
     slab_id slabs = 0;
-    if (!vt__enter())
-        return; /* in a handler: the heap is lost, which is better than half destroyed */
     vt_lock(o->lock);
     slab_id runs = take_runs(o);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
@@ -417,11 +422,24 @@ void vt__own_destroy(struct vt_own *o) {
         slabs = q->first;
         *q = (struct queue){0, 0};
     }
-    begin_generation(o, /* live */ false);
+    begin_generation(o, stays_live);
     vt_unlock(o->lock);
     destroy_runs(runs);
     destroy_slabs(slabs);
+}
+
+void vt__own_destroy(struct vt_own *o) {
+    if (!vt__enter())
+        return; /* in a handler: the heap is lost, which is better than half destroyed */
+    free_all(o, /* stays_live */ false);
     put_away(o);
+    vt__leave();
+    vt__poll();
+}
+
+void vt__own_reset(struct vt_own *o) {
+    if (!vt__enter()) return; /* in a handler: its blocks stay */
+    free_all(o, /* stays_live */ true);
     vt__leave();
     vt__poll();
 }
@@ -536,6 +554,34 @@ bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
     vt_unlock(o->lock);
     vt__leave();
     return is_there;
+}
+
+static void count_slab(const struct slab *s, struct vt_class_stats *out) {
+    const struct vt_class *k = &vt__classes[s->cls];
+    out->n_slabs++;
+    out->n_blocks += k->capacity;
+    out->n_live += s->room;
+    out->n_free += s->carved - s->room;
+    out->n_full += s->room == k->capacity;
+    out->slab_bytes += k->n_slices * VT_SLICE;
+    out->resident_bytes += vt_round_up((size_t)s->carved * k->block_bytes, VT_OS_PAGE);
+}
+
+void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
+                   void (*visit_run)(void *arg, size_t n_bytes), void *arg) {
+    *out = (struct vt_own_stats){.n_runs_taken = 0};
+    if (!vt__enter()) return;
+    vt_lock(o->lock);
+    out->n_runs_taken = o->n_runs_taken;
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        out->n_taken[c] = o->n_taken[c];
+        for (slab_id i = o->slabs[c].first; i != 0; i = vt__slab(i)->next)
+            count_slab(vt__slab(i), &out->classes[c]);
+    }
+    for (slab_id i = o->runs; i != 0; i = vt__slab(i)->next)
+        visit_run(arg, vt__large_usable(vt__slab(i)));
+    vt_unlock(o->lock);
+    vt__leave();
 }
 
 #ifdef VT_WITH_AUDIT

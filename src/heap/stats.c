@@ -68,6 +68,19 @@ VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats
     k->resident_bytes += resident_bytes(s, carved);
 }
 
+VT_READS_RACILY bool vt__heap_slab_use(const void *p, size_t *n_blocks, size_t *n_out) {
+    struct vt_class_stats k = {0};
+    if (!vt__is_in_window(p)) return false;
+    const struct slab *s = vt__slab(vt__slice_of(p));
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    if (owner == VT_OWNER_NONE || owner == VT_OWNER_LARGE || (owner & VT_OWNER_INNER) != 0)
+        return false;
+    add_slab(s, &k);
+    *n_blocks = k.n_blocks;
+    *n_out = k.n_live;
+    return true;
+}
+
 VT_READS_RACILY static void add_slices(struct vt_stats *out, struct vt_class_stats *classes) {
     size_t n = vt_racy_read(vt__map.n_slices);
     for (size_t i = 1; i < n;) {

@@ -158,6 +158,18 @@ uint64_t *vt__heap_dialect_word(void) {
     return h != NULL ? &h->dialect_word : NULL;
 }
 
+size_t vt__heap_count_words(uint64_t mask, uint64_t value) {
+    size_t n = 0;
+    if (!vt__enter()) return 0;
+    vt_lock(&vt__heaps_lock);
+    for (const struct heap *h = heaps.all; h != NULL; h = h->next)
+        if (h->tls != NULL)
+            n += (__atomic_load_n(&h->dialect_word, __ATOMIC_RELAXED) & mask) == value;
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    return n;
+}
+
 void vt__heap_set_thread_name(const char *name) {
     struct heap *h = own_heap();
     if (h == NULL) return;

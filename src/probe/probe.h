@@ -65,6 +65,22 @@ void vt__sample_settle_peak(void);
 /* What is in use, by object: *cursor begins at 0. False at the end. */
 bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_object *out);
 
+/* Who is told of each sample, as malloc and free come to it. With the probe lock: what is called may take stacks, and must not
+ * allocate. NULL members are not called. */
+struct vt_frames;
+struct vt_sampled {
+    const void *at;
+    size_t requested_bytes, block_bytes;
+    double stands_for;
+    uint32_t stack, thread; /* who allocated it */
+};
+struct vt_sample_watcher {
+    uint32_t (*stack)(struct vt_frames *scratch); /* takes the caller's stack in our place */
+    void (*allocated)(const struct vt_sampled *s);
+    void (*freed)(const struct vt_sampled *s);
+};
+void vt__sample_set_watcher(const struct vt_sample_watcher *w); /* must stay valid for good */
+
 struct vt_sample_totals {
     uint64_t n_samples, n_live, n_lost;         /* lost: no memory to remember it */
     double alloc_bytes, live_bytes, peak_bytes; /* estimates */

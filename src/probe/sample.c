@@ -56,6 +56,7 @@ static struct {
     uint64_t since_ns;
 } samples = {.records = {.row_bytes = sizeof(struct record)}};
 
+static _Atomic(const struct vt_sample_watcher *) watcher;
 static struct vt_frames frames; /* too large for the stack of whoever mallocs */
 
 static struct record *record(uint32_t id) { return vt__row(&samples.records, id); }
@@ -214,6 +215,25 @@ void vt__sample_settle_peak(void) {
     vt__probe_leave();
 }
 
+void vt__sample_set_watcher(const struct vt_sample_watcher *w) {
+    atomic_store_explicit(&watcher, w, memory_order_release); /* pairs with its readers' acquire */
+}
+
+static const struct vt_sample_watcher *watching(void) {
+    return atomic_load_explicit(&watcher, memory_order_acquire);
+}
+
+static void tell(void (*told)(const struct vt_sampled *s), const struct record *r) {
+    const struct vt_site *site = vt__site(r->site);
+    if (told != NULL)
+        told(&(struct vt_sampled){.at = (const void *)r->at,
+                                  .requested_bytes = r->requested_bytes,
+                                  .block_bytes = r->block_bytes,
+                                  .stands_for = r->objects,
+                                  .stack = site->stack,
+                                  .thread = site->thread});
+}
+
 static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t period,
                      uint32_t stack, uint32_t thread) {
     uint32_t site_id;
@@ -232,6 +252,7 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
         return false;
     }
     add(&site->alloc, r);
+    if (watching() != NULL) tell(watching()->allocated, r);
     samples.totals.n_live++;
     samples.totals.alloc_bytes += r->objects * (double)block_bytes;
     count_live(r->objects * (double)block_bytes);
@@ -246,7 +267,8 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (atomic_load_explicit(&samples.names_threads, memory_order_relaxed)) name_thread();
     vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
-    uint32_t stack = vt__stack_id_here(&frames);
+    const struct vt_sample_watcher *w = watching();
+    uint32_t stack = w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;
@@ -272,6 +294,7 @@ bool vt__probe_freed(const void *p) {
     struct record *r = forget(p, &id);
     if (r != NULL) {
         struct vt_site *site = vt__site(r->site);
+        if (watching() != NULL) tell(watching()->freed, r);
         add(&site->freed, r);
         count_lifetime(site, vt__os_now_ms() - r->born_ms);
         samples.totals.n_live--;
@@ -290,6 +313,7 @@ void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes) {
     if (r != NULL) {
         struct record old = *r;
         const struct vt_site *site = vt__site(old.site);
+        if (watching() != NULL) tell(watching()->freed, r);
         add(&vt__site(old.site)->freed, r);
         samples.totals.n_live--;
         samples.totals.live_bytes -= old.objects * (double)old.block_bytes;
