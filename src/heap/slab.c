@@ -213,6 +213,18 @@ static uint32_t n_freed_of_current(const struct slab *s) {
     return (uint32_t)s->carved + 1 - s->room;
 }
 
+/* How many fresh blocks to put in front of n_freed that came back, for a hot class. A short list is worth another OS page, a
+ * longer one only takes what lies in pages that are resident already. */
+static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed) {
+    const struct vt_class *k = class_of_slab(s);
+    if (n_freed >= k->list_goal) return 0;
+    uint32_t n = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
+    if (n_freed < WORTH_MIN || !s->was_zero) return n;
+    size_t carved_bytes = s->carved * k->block_bytes;
+    return (uint32_t)vt_min(n, (vt_round_up(carved_bytes, VT_OS_PAGE) - carved_bytes) /
+                                   k->block_bytes);
+}
+
 /* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
@@ -230,8 +242,8 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     uint32_t want = 0;
     if (list == NULL)
         want = carve_goal(s, hot);
-    else if (hot && n_freed < k->list_goal)
-        want = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
+    else if (hot)
+        want = top_up_goal(s, n_freed);
     bin->is_zero = list == NULL && s->was_zero;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     draw->countdown -= n_freed + want;
