@@ -16,6 +16,8 @@
 #define RESIDENT_CARVE_BYTES KiB(16)
 #define HOT_REFILLS 32     /* refilled again within this many refills of the heap: hot */
 #define COLD_MIN_BYTES 256 /* below this a cold class's blocks share their first page anyway */
+#define WORTH_MIN                                                                                  \
+    4 /* of n blocks that go round, one in n - 1 mallocs takes the slow path: of two each one */
 
 static const struct vt_class *class_of_slab(const struct slab *s) { return &vt__classes[s->cls]; }
 
@@ -207,6 +209,22 @@ static uint32_t carve_goal(const struct slab *s, bool hot) {
     return (uint32_t)vt_min(vt_max(bytes / block_bytes, 1), VT_LIST_MAX);
 }
 
+static uint32_t n_freed_of_current(const struct slab *s) {
+    return (uint32_t)s->carved + 1 - s->room;
+}
+
+/* How many fresh blocks to put in front of n_freed that came back, for a hot class. A short list is worth another OS page, a
+ * longer one only takes what lies in pages that are resident already. */
+static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed) {
+    const struct vt_class *k = class_of_slab(s);
+    if (n_freed >= k->list_goal) return 0;
+    uint32_t n = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
+    if (n_freed < WORTH_MIN || !s->was_zero) return n;
+    size_t carved_bytes = s->carved * k->block_bytes;
+    return (uint32_t)vt_min(n, (vt_round_up(carved_bytes, VT_OS_PAGE) - carved_bytes) /
+                                   k->block_bytes);
+}
+
 /* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
@@ -214,7 +232,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     bool hot = is_hot(h, bin);
     struct draw *draw = &h->draw[s->cls];
     uint32_t most = draw->countdown - 1; /* the one after these is to be sampled */
-    uint32_t n_freed = (uint32_t)s->carved + 1 - s->room;
+    uint32_t n_freed = n_freed_of_current(s);
     if (vt_unlikely(n_freed > most)) {
         draw->countdown -= most;
         bin->is_zero = false;
@@ -224,8 +242,8 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     uint32_t want = 0;
     if (list == NULL)
         want = carve_goal(s, hot);
-    else if (hot && n_freed < k->list_goal)
-        want = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
+    else if (hot)
+        want = top_up_goal(s, n_freed);
     bin->is_zero = list == NULL && s->was_zero;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     draw->countdown -= n_freed + want;
@@ -246,16 +264,16 @@ static struct slab *unmake_current(struct heap *h, unsigned cls) {
     return s;
 }
 
-/* Hardly worth another visit: fewer free blocks than would wake it. A program that takes and gives one block would come here
- * each time. */
-static bool is_poor(const struct slab *s) {
-    uint32_t n_freed = (uint32_t)s->carved + 1 - s->room; /* s is the current slab */
-    return s->carved == class_of_slab(s)->capacity && n_freed < vt__wake_after(s);
+/* Not worth another visit: all is carved, and of that so few blocks are at hand, free or just being handed out, that a program
+ * which takes and gives one block would come here each time or every other time. */
+static bool is_poor(const struct slab *s, uint32_t n_at_hand) {
+    return s->carved == class_of_slab(s)->capacity &&
+           n_at_hand < vt_max(vt__wake_after(s), WORTH_MIN);
 }
 
-void vt__slab_join(struct heap *h, struct slab *s) {
+/* A slab in no queue, with room == blocks out, to the one where it belongs. */
+static void enqueue(struct heap *h, struct slab *s) {
     uint32_t n_freed = (uint32_t)s->carved - s->room;
-    vt__slab_change_owner(s, (uintptr_t)h);
     if (s->carved == class_of_slab(s)->capacity && n_freed < vt__wake_after(s)) {
         s->room = vt__wake_after(s) - n_freed;
         full_push(h, s);
@@ -265,23 +283,32 @@ void vt__slab_join(struct heap *h, struct slab *s) {
     VT_AUDIT(vt__slab_is_valid(s));
 }
 
-/* Another slab becomes the current one: the old one is used up, or poor. */
+void vt__slab_join(struct heap *h, struct slab *s) {
+    vt__slab_change_owner(s, (uintptr_t)h);
+    enqueue(h, s);
+}
+
+/* Another slab becomes the current one: the old one is used up, or poor. Where blocks come back, one poor slab after the other
+ * would be no better, perhaps the same again; a program that grows takes what they have. */
 static struct slab *next_slab(struct heap *h, unsigned cls) {
     struct bin *bin = &h->bin[cls];
+    bool comes_back = false;
     if (bin->current != 0) {
         struct slab *old = unmake_current(h, cls);
-        old->room = vt__wake_after(old) - ((uint32_t)old->carved - old->room);
-        full_push(h, old);
+        comes_back = old->free != NULL;
+        enqueue(h, old);
     }
-    struct slab *s;
-    if (bin->partial != 0) {
-        s = vt__slab(bin->partial);
-        vt__queue_remove(h, s);
-    } else {
+    struct slab *s = bin->partial != 0 ? vt__slab(bin->partial) : NULL;
+    if (s == NULL || (comes_back && is_poor(s, (uint32_t)s->carved - s->room))) {
         if (!is_pooled(h) && vt__adopt(h, cls)) return vt__slab(bin->current);
-        s = vt__slab_new((uintptr_t)h, cls);
+        struct slab *fresh = vt__slab_new((uintptr_t)h, cls);
+        if (fresh != NULL) {
+            vt__make_current(h, fresh);
+            return fresh;
+        }
         if (s == NULL) return NULL;
     }
+    vt__queue_remove(h, s);
     vt__make_current(h, s);
     return s;
 }
@@ -310,7 +337,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : NULL;
-    if (s == NULL || is_poor(s)) s = next_slab(h, cls);
+    if (s == NULL || is_poor(s, n_freed_of_current(s))) s = next_slab(h, cls);
     while (s != NULL) {
         VT_AUDIT(vt__slab_is_valid(s));
         struct block *list = fill_from(h, s);
@@ -328,7 +355,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
  * path again. */
 struct block *vt__refill_freed(struct heap *h, unsigned cls) {
     struct slab *s = vt__slab(h->bin[cls].current);
-    if (s->free == NULL || is_poor(s) || h->draw[cls].countdown <= 1)
+    if (s->free == NULL || is_poor(s, n_freed_of_current(s) + 1) || h->draw[cls].countdown <= 1)
         return (struct block *)&vt__nil;
     return fill_from(h, s);
 }

@@ -6,17 +6,18 @@
 #include "os/os.h"
 #include "probe/table.h"
 
+#define STEP UINT64_C(0x9e3779b97f4a7c15)
+
 static _Atomic uint64_t counter;
 
 void vt__chance_seed(uint64_t seed) { atomic_store_explicit(&counter, seed, memory_order_relaxed); }
 
 static uint64_t next_random(void) {
     /* relaxed: numbers need to differ, not to come in order */
-    uint64_t n =
-        atomic_fetch_add_explicit(&counter, UINT64_C(0x9e3779b97f4a7c15), memory_order_relaxed);
+    uint64_t n = atomic_fetch_add_explicit(&counter, STEP, memory_order_relaxed);
     if (vt_unlikely(n == 0)) { /* the first: begin where nobody knows */
         n = vt__os_random() | 1;
-        vt__chance_seed(n);
+        vt__chance_seed(n + STEP);
     }
     return vt__mix(n);
 }

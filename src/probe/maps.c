@@ -51,10 +51,12 @@ static struct {
     uint32_t root;
     uint64_t n_lost_locked;
     _Atomic uint64_t n_lost_elsewhere; /* by those who could not have the lock */
-    struct vt_frames frames;           /* too large for the stack of whoever maps */
 } maps = {.pieces = {.row_bytes = sizeof(struct piece)},
           .mappings = {.row_bytes = sizeof(struct mapping)},
           .sites = {.row_bytes = sizeof(struct vt_map_row)}};
+
+/* Under the same lock; too large for the stack of whoever maps, and for the OS pages of data that every program has. */
+static struct vt_frames frames_now;
 
 static struct piece *piece(uint32_t id) { return vt__row(&maps.pieces, id); }
 static struct mapping *mapping(uint32_t id) { return vt__row(&maps.mappings, id); }
@@ -208,7 +210,7 @@ static void remove_range(uintptr_t start, uintptr_t end) {
 
 static void add_range(uintptr_t start, uintptr_t end, enum vt_map_use use) {
     uint32_t low, high;
-    uint32_t s = site_of(vt__stack_id_here(&maps.frames), use);
+    uint32_t s = site_of(vt__stack_id_here(&frames_now), use);
     uint32_t m = s != 0 ? mapping_new(s) : 0;
     uint32_t p = m != 0 ? piece_new(start, end, m) : 0;
     if (p == 0) {

@@ -1,6 +1,7 @@
 /* test_slab.c - slabs fill, empty, sleep when full and wake up again; what they hand out is whole and, if asked, zero. */
 #include "look.h"
 
+#include "heap/link.h"
 #include "os/os.h"
 
 TEST(slab, blocks_of_every_class_are_aligned_and_keep_what_is_written) {
@@ -112,6 +113,38 @@ TEST(slab, ping_pong_stays_in_one_slab) {
         for (int n = 0; n < 100000; n++) vt__free(vt__malloc(rows[i]));
         assert_int_equal(n_used_slices(), before);
     }
+}
+
+/* Pairs of malloc and free, and how many of the mallocs found more than one block in their list. */
+static int n_fast_of(int n_pairs, unsigned cls) {
+    int n_fast = 0;
+    for (int i = 0; i < n_pairs; i++) {
+        n_fast += !link_is_far(link_distance(vt__tls.heap->list[cls]), VT_SLICE);
+        vt__free(vt__malloc(vt__class_bytes(cls)));
+    }
+    return n_fast;
+}
+
+/* However many blocks the current slab has left, and whichever of those before was sampled. No sample comes by itself. */
+TEST_WITH(slab, ping_pong_soon_finds_the_fast_path, "VITRINE_SAMPLE=1T") {
+    vt__free(vt__malloc(1));
+    for (unsigned c = 0; c < VT_N_SMALL; c++) {
+        unsigned n_most = 2u * vt__classes[c].capacity;
+        for (unsigned n_live = 0; n_live <= n_most; n_live += n_most > 100 ? n_live % 5 + 1 : 1)
+            for (unsigned sampled = 0; sampled <= n_live; sampled += n_live / 3 + 1) {
+                vt__heap_release_all();
+                struct draw *d = &vt__tls.heap->draw[c];
+                d->countdown = d->left = sampled; /* 0: to be drawn */
+                struct blocks live = take_blocks(n_live, vt__class_bytes(c));
+                n_fast_of(40, c);
+                int n_fast = n_fast_of(60, c);
+                assert_true_msg(n_fast >= 36,
+                                "class %u, %u live, sample %u: expected 36 of 60 fast, seen %d", c,
+                                n_live, sampled, n_fast);
+                free_blocks(live);
+            }
+    }
+    vt__heap_audit();
 }
 
 TEST(slab, calloc_is_zero_in_fresh_and_in_used_memory_of_every_class) {

@@ -36,6 +36,16 @@ TEST(chance, exponential_numbers_have_mean_and_variance_1) {
                     squares / N - mean * mean);
 }
 
+/* Equal ones would make a class's first sample be followed by another at the same distance. */
+TEST(chance, the_first_numbers_of_a_process_differ) {
+    double first[8];
+    vt__chance_seed(0); /* as at the start */
+    for (unsigned i = 0; i < 8; i++) {
+        first[i] = vt__exponential();
+        for (unsigned k = 0; k < i; k++) assert_true(first[k] != first[i]);
+    }
+}
+
 TEST(chance, two_processes_draw_different_numbers) {
     double mine = vt__exponential(), other = 0;
     int ends[2];
