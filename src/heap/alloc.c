@@ -107,39 +107,48 @@ static uint8_t watch(void) {
 static bool is_watched(void) { return vt_unlikely(watch() != 0); }
 static bool is_exact(void) { return vt_unlikely((watch() & VT_WATCH_EXACT) != 0); }
 
-static VT_COLD void tell_hooks_allocated(const void *p, size_t n_bytes) {
-    if ((watch() & VT_WATCH_HOOKS) != 0)
-        atomic_load_explicit(&vt__hooks, memory_order_relaxed)->allocated(p, n_bytes);
+static VT_COLD void call_hooks_allocated(const void *p, size_t n_bytes) {
+    atomic_load_explicit(&vt__hooks, memory_order_relaxed)->allocated(p, n_bytes);
 }
 
-static VT_COLD void tell_hooks_freed(const void *p) {
-    if ((watch() & VT_WATCH_HOOKS) != 0)
-        atomic_load_explicit(&vt__hooks, memory_order_relaxed)->freed(p);
+static VT_COLD void call_hooks_freed(const void *p) {
+    atomic_load_explicit(&vt__hooks, memory_order_relaxed)->freed(p);
 }
 
-static VT_COLD void tell_hooks_resized(const void *from, const void *to, size_t n_bytes) {
+static VT_COLD void call_hooks_resized(const void *from, const void *to, size_t n_bytes) {
     const struct vt_heap_hooks *hooks = atomic_load_explicit(&vt__hooks, memory_order_relaxed);
-    if ((watch() & VT_WATCH_HOOKS) != 0 && hooks->resized != NULL) {
+    if (hooks->resized != NULL) {
         hooks->resized(to, n_bytes);
         return;
     }
-    tell_hooks_freed(from);
-    tell_hooks_allocated(to, n_bytes);
+    hooks->freed(from);
+    hooks->allocated(to, n_bytes);
 }
 
-static VT_COLD void tell(void *p, size_t n_bytes) {
-    if (is_exact() && p != NULL && vt__enter()) {
+static void tell_hooks_allocated(const void *p, size_t n_bytes) {
+    if (vt_unlikely((watch() & VT_WATCH_HOOKS) != 0)) call_hooks_allocated(p, n_bytes);
+}
+
+static void tell_hooks_freed(const void *p) {
+    if (vt_unlikely((watch() & VT_WATCH_HOOKS) != 0)) call_hooks_freed(p);
+}
+
+static void tell_hooks_resized(const void *from, const void *to, size_t n_bytes) {
+    if (vt_unlikely((watch() & VT_WATCH_HOOKS) != 0)) call_hooks_resized(from, to, n_bytes);
+}
+
+/* Not marked as cold: what exact mode takes is measured. */
+static VT_NOINLINE void *tell(void *p, size_t n_bytes) {
+    if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && p != NULL && vt__enter()) {
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
     }
     tell_hooks_allocated(p, n_bytes);
+    return p;
 }
 
 /* Every block is told to those who watch. */
-static void *told(void *p, size_t n_bytes) {
-    if (is_watched()) tell(p, n_bytes);
-    return p;
-}
+static void *told(void *p, size_t n_bytes) { return is_watched() ? tell(p, n_bytes) : p; }
 
 /* A block that got another size where it is counts as freed and allocated again, by who asked for that. */
 static void *told_again(void *p, size_t n_bytes) {
@@ -405,7 +414,7 @@ static void free_medium(struct slab *s, struct block *b) {
  * thread without a heap gets one, and comes again. */
 VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
     if (vt__tls.real != NULL || !vt__life_thread_is_staying()) tell_hooks_freed(p);
-    if (is_exact() && vt__enter()) {
+    if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && vt__enter()) {
         (void)vt__probe_exact_freed(p);
         vt__leave();
     }

@@ -80,17 +80,22 @@ static int open_notes(void) {
     return 0;
 }
 
-static struct note *note_of(size_t slice, size_t number) {
-    _Atomic uint8_t *is_committed = &exact.is_committed[slice / COMMIT_SLICES];
-    struct note *first = exact.notes + slice * NOTES_PER_SLICE;
-    if (vt_unlikely(atomic_load_explicit(is_committed, memory_order_acquire) == 0)) {
-        struct note *from = exact.notes + slice / COMMIT_SLICES * COMMIT_SLICES * NOTES_PER_SLICE;
-        size_t n_slices =
-            vt_min(COMMIT_SLICES, exact.n_slices - slice / COMMIT_SLICES * COMMIT_SLICES);
-        if (vt__os_commit(from, n_slices * VT_OS_PAGE) != 0) return NULL;
-        atomic_store_explicit(is_committed, 1, memory_order_release);
-    }
-    return first + number;
+static VT_COLD bool commit_notes(size_t slice) {
+    size_t first = slice / COMMIT_SLICES * COMMIT_SLICES;
+    size_t n_slices = vt_min(COMMIT_SLICES, exact.n_slices - first);
+    if (vt__os_commit(exact.notes + first * NOTES_PER_SLICE, n_slices * VT_OS_PAGE) != 0)
+        return false;
+    /* release: it can be written before it is said to be; pairs with the acquire in note_of */
+    atomic_store_explicit(&exact.is_committed[slice / COMMIT_SLICES], 1, memory_order_release);
+    return true;
+}
+
+/* NULL: there is no memory for it. */
+VT_INLINE struct note *note_of(const struct vt_heap_block *b) {
+    uint8_t is_committed =
+        atomic_load_explicit(&exact.is_committed[b->slice / COMMIT_SLICES], memory_order_acquire);
+    if (vt_unlikely(is_committed == 0) && !commit_notes(b->slice)) return NULL;
+    return exact.notes + b->slice * NOTES_PER_SLICE + b->number;
 }
 
 /* ---- tables ---- */
@@ -104,7 +109,7 @@ static VT_COLD struct vt_exact_row *make_block(struct table *t, uint32_t stack) 
     return at;
 }
 
-static struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
+VT_INLINE struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
     struct vt_exact_row *rows =
         atomic_load_explicit(&t->block[stack / BLOCK_ROWS], memory_order_relaxed);
     if (vt_unlikely(rows == NULL)) rows = make_block(t, stack);
@@ -115,10 +120,7 @@ static struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
     return r;
 }
 
-static struct table *table_of_thread(void) {
-    void **slot = vt__heap_probe_slot();
-    if (slot == NULL) return NULL;
-    if (vt_likely(*slot != NULL)) return *slot;
+static VT_COLD struct table *make_table(void **slot) {
     struct table *t = vt__arena_take(sizeof(*t), VT_CACHE_LINE);
     if (t == NULL) return NULL;
     vt_lock(&vt__probe_lock);
@@ -129,25 +131,27 @@ static struct table *table_of_thread(void) {
     return t;
 }
 
-/* The table to add to; to be given back. */
-static struct table *take_table(void) {
-    struct table *t = table_of_thread();
-    if (vt_likely(t != NULL)) return t;
+/* NULL: the thread has no heap, or there is no memory. */
+VT_INLINE struct table *table_of_thread(void) {
+    void **slot = vt__heap_probe_slot();
+    if (vt_unlikely(slot == NULL)) return NULL;
+    return vt_likely(*slot != NULL) ? *slot : make_table(slot);
+}
+
+/* The table to add to, which is the thread's if it has one; to be given back. */
+VT_INLINE struct table *take_table(struct table *of_thread) {
+    if (vt_likely(of_thread != NULL)) return of_thread;
     vt_lock(&vt__probe_lock);
     return &exact.of_others;
 }
 
-static void give_table(struct table *t) {
+VT_INLINE void give_table(struct table *t) {
     if (vt_unlikely(t == &exact.of_others)) vt_unlock(&vt__probe_lock);
 }
 
 /* ---- what the heap tells ---- */
 
-static void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
-    t->untold_alloc += alloc_bytes;
-    t->untold_live += live_bytes;
-    int64_t most = atomic_load_explicit(&tell_bytes, memory_order_relaxed);
-    if (t->untold_alloc < most && t->untold_live > -most) return;
+static VT_NOINLINE void tell_now(struct table *t) {
     /* relaxed: sums that drive dumps; they may lag by tell_bytes for each thread */
     int64_t alloc =
         atomic_fetch_add_explicit(&exact.alloc_bytes, t->untold_alloc, memory_order_relaxed);
@@ -155,6 +159,13 @@ static void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
         atomic_fetch_add_explicit(&exact.live_bytes, t->untold_live, memory_order_relaxed);
     vt__sample_pull_triggers((double)(alloc + t->untold_alloc), (double)(live + t->untold_live));
     t->untold_alloc = t->untold_live = 0;
+}
+
+VT_INLINE void tell(struct table *t, int64_t alloc_bytes, int64_t live_bytes) {
+    t->untold_alloc += alloc_bytes;
+    t->untold_live += live_bytes;
+    int64_t most = atomic_load_explicit(&tell_bytes, memory_order_relaxed);
+    if (vt_unlikely(t->untold_alloc >= most || t->untold_live <= -most)) tell_now(t);
 }
 
 void vt__exact_told(double *alloc_bytes, double *live_bytes) {
@@ -172,7 +183,7 @@ void vt__exact_ask_requested(bool on) {
 }
 
 /* What a block counts for the triggers. */
-static int64_t told_bytes(const struct vt_heap_block *b, uint32_t slack) {
+VT_INLINE int64_t told_bytes(const struct vt_heap_block *b, uint32_t slack) {
     bool is_requested = atomic_load_explicit(&exact.in_requested_bytes, memory_order_relaxed);
     return (int64_t)(b->n_bytes - (is_requested ? slack : 0));
 }
@@ -181,7 +192,7 @@ static uint32_t slack_of(const struct vt_heap_block *b, size_t n_bytes) {
     return (uint32_t)vt_min(b->n_bytes - vt_min(n_bytes, b->n_bytes), SLACK_MAX);
 }
 
-static struct note remember(struct table *t, const struct vt_heap_block *b, size_t n_bytes) {
+VT_INLINE struct note remember(struct table *t, const struct vt_heap_block *b, size_t n_bytes) {
     uint32_t stack = vt__stack_id_here(&t->frames);
     struct vt_exact_row *r = stack != 0 ? row_of(t, stack) : NULL;
     if (r == NULL) return (struct note){0};
@@ -196,18 +207,19 @@ static struct note remember(struct table *t, const struct vt_heap_block *b, size
 void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
     struct vt_heap_block b;
     if (!vt__heap_block(p, &b)) return;
-    struct note *note = note_of(b.slice, b.number);
+    struct note *note = note_of(&b);
     if (note == NULL) return;
-    struct table *t = table_of_thread();
-    vt__stack_poll_modules(/* always */ t == NULL || ++t->n_allocated % ALLOCATIONS_PER_POLL == 0);
-    t = take_table();
+    struct table *mine = table_of_thread();
+    vt__stack_poll_modules(/* always */ mine == NULL ||
+                           ++mine->n_allocated % ALLOCATIONS_PER_POLL == 0);
+    struct table *t = take_table(mine);
     *note = remember(t, &b, n_bytes);
     give_table(t);
 }
 
 /* The note of p, if it is one of now; NULL: it is from before, or p is no block. */
-static struct note *known_note(const void *p, struct vt_heap_block *b) {
-    struct note *note = vt__heap_block(p, b) ? note_of(b->slice, b->number) : NULL;
+VT_INLINE struct note *known_note(const void *p, struct vt_heap_block *b) {
+    struct note *note = vt__heap_block(p, b) ? note_of(b) : NULL;
     if (note == NULL || note->stack == 0 || (note->slack_and_epoch & 0xff) != epoch_now())
         return NULL;
     return note;
@@ -217,7 +229,7 @@ void vt__probe_exact_requested(const void *p, size_t n_bytes) {
     struct vt_heap_block b;
     struct note *note = known_note(p, &b);
     if (note == NULL) return;
-    struct table *t = take_table();
+    struct table *t = take_table(table_of_thread());
     struct vt_exact_row *r = row_of(t, note->stack);
     uint32_t before = note->slack_and_epoch >> 8, slack = slack_of(&b, n_bytes);
     if (r != NULL) {
@@ -230,8 +242,8 @@ void vt__probe_exact_requested(const void *p, size_t n_bytes) {
 }
 
 /* One more free of such a block, or one less (-1). */
-static void count_free(const struct note *note, const struct vt_heap_block *b, int64_t by) {
-    struct table *t = take_table();
+VT_INLINE void count_free(const struct note *note, const struct vt_heap_block *b, int64_t by) {
+    struct table *t = take_table(table_of_thread());
     struct vt_exact_row *r = row_of(t, note->stack);
     if (r != NULL) {
         r->n_freed += (uint64_t)by;
@@ -255,7 +267,7 @@ uint64_t vt__probe_exact_freed(const void *p) {
 void vt__probe_exact_not_freed(const void *p, uint64_t known) {
     struct vt_heap_block b;
     if (!vt__heap_block(p, &b)) return;
-    struct note *note = note_of(b.slice, b.number);
+    struct note *note = note_of(&b);
     if (note == NULL) return;
     *note = (struct note){(uint32_t)(known >> 32), (uint32_t)known};
     count_free(note, &b, -1);

@@ -12,9 +12,12 @@
  *   fresh[]   the part of the walk under way that is not in the memo; becomes its inner part at the end
  *
  * Most walks of a program that allocates in a loop are the same as the one before from end to end. Then the id that the depot
- * gave that one is the answer, and no frame is copied (vt__stack_id_here). Programs use the frame pointer's register for other
- * things; whether it is the same matters for this only in frames where it is live: a rule further out will read it before one
- * restores it.
+ * gave that one is the answer, and no frame is copied (vt__stack_id_here). Of those that are not, many come through the same
+ * functions, but through other calls in them: another pc with the same rule in a frame at the same place. Then everything but
+ * the pcs is as it was, and those that differ are written into the memo (is_alike).
+ *
+ * Programs use the frame pointer's register for other things; whether it is the same matters for this only in frames where it is
+ * live: a rule further out will read it before one restores it.
  *
  * The memo has stacks that lie wholly in the thread's base (reach.c), so comparing needs no look at what can be read.
  *
@@ -39,15 +42,20 @@ struct entry {
     const uintptr_t *
         fp_at; /* where fp was read; if it is the callee's, in fresh[] NULL, in memo[] &fp itself */
     union {
-        uint64_t hash;    /* memo: of this pc and all outer ones */
-        uint64_t uses_fp; /* fresh: the rule of pc does */
+        uint64_t hash; /* memo: of this pc and all outer ones */
+        uint64_t how;  /* fresh: as in walker.how, of which FP_IS_USED and the code are known */
     };
 };
 
+/* What is known of the rule of a frame's pc, and of the frames further out. */
 enum {
-    FP_IS_USED = 1,
-    FP_IS_LIVE = 2
-}; /* by the rule of pc; by that, or passed on to a frame that has it live */
+    FP_IS_USED = 1,   /* by the rule */
+    FP_IS_LIVE = 2,   /* by that, or passed on to a frame that has it live */
+    FP_IS_BEYOND = 4, /* live here or further out */
+    CODE_SHIFT =
+        3 /* above: the rule's code, which says all that the step out depends on but sp and fp, or */
+};
+#define NO_CODE (UINT64_C(1) << VT_CODE_BITS) /* it does not, or the cache has none */
 
 /* The outermost frames of the memo, the counts and the innermost of the walk under way lie side by side: a thread whose stacks
  * are not deep has one OS page of it. */
@@ -61,12 +69,16 @@ struct walker {
     enum vt_stack_end end;
     vt_stack_id id;   /* the depot's for the memo; 0: not known */
     uint32_t n_memos; /* made so far */
+    unsigned n_own;   /* the innermost of the memo, which are ours */
+    bool is_plain;    /* each of its frames was called by the next, and left by two words at most */
     /* owner thread writes, anybody reads */
     _Atomic bool is_busy;
     _Atomic uint64_t n_walks, n_frames, n_memo_hits, ended[VT_END_COUNT];
     _Atomic uint32_t next_free; /* number of the next free walker; while it is free */
-    uint8_t fp[N_ENTRIES];      /* of memo[] */
+    uint16_t how[N_ENTRIES];    /* of memo[] */
     struct entry fresh[N_ENTRIES];
+    uint32_t frames_are; /* of which memo */
+    struct vt_frames frames;
 };
 #define MIDDLE (offsetof(struct walker, memo[N_ENTRIES]) % VT_OS_PAGE)
 _Static_assert(MIDDLE > KiB(1) && MIDDLE < KiB(2), "as many of one as of the other");
@@ -136,6 +148,7 @@ static VT_COLD struct walker *claim_walker(uintptr_t sp) {
     if (t == NULL) t = make_walker();
     if (t == NULL) return NULL;
     t->top = N_ENTRIES;
+    t->is_plain = false;
     struct vt_reach r = {0};
     vt__reach_find_base(&r, sp);
     t->base_lo = r.base_lo;
@@ -201,7 +214,7 @@ struct caller {
     struct vt_regs regs;
     const uintptr_t *fp_at; /* where fp was read; NULL: it is the callee's */
     uint64_t flags;         /* of entry.pc */
-    bool uses_fp;           /* the callee's */
+    uint64_t how;           /* the callee's */
 };
 
 /* The caller's state, with its CFA known and its fp at `fp_at`, 0: the callee's. VT_END_COUNT: there is one. */
@@ -274,6 +287,15 @@ VT_INLINE uintptr_t guessed(uintptr_t value, uintptr_t guess) {
     return value;
 }
 
+/* Of a rule that is none of the usual ones. */
+static uint64_t rare_how(uint64_t code, vt_rule rule) {
+    enum vt_rule_kind kind = vt__rule_kind(rule);
+    bool is_told = kind == VT_RULE_SP || kind == VT_RULE_FP;
+    bool is_used =
+        kind == VT_RULE_FP || kind == VT_RULE_FP_DEREF || vt__rule_fp(rule) == VT_FP_AT_FP;
+    return (is_told ? vt_min(code, NO_CODE) : NO_CODE) << CODE_SHIFT | (is_used ? FP_IS_USED : 0);
+}
+
 /* One frame out. */
 VT_READS_STACKS VT_INLINE enum vt_stack_end step(struct walk *w, struct caller *c) {
     uintptr_t at = c->regs.pc - ((c->flags & IS_EXACT) == 0);
@@ -281,18 +303,21 @@ VT_READS_STACKS VT_INLINE enum vt_stack_end step(struct walk *w, struct caller *
     if (vt_likely(code - VT_CODE_IS_SHORT < VT_CODE_IS_SHORT)) {
         uintptr_t cfa = guessed(c->regs.sp + (uintptr_t)vt__code_cfa_off(code), w->guess);
         c->flags = 0;
-        c->uses_fp = false;
+        c->how = code << CODE_SHIFT;
         return step_to(w, cfa, (code & 0x700) == 0 ? 0 : cfa + (uintptr_t)vt__code_fp_off(code), c);
     }
     vt_rule rule = vt__rule_of_code(code, at, w->generation);
-    c->uses_fp = true;
+    if (vt_unlikely(code >= NO_CODE))
+        code = vt__rule_code(at, w->generation); /* decoded just now */
     if (vt_likely(rule == FRAME_RULE)) {
         c->flags = 0;
+        c->how = vt_min(code, NO_CODE) << CODE_SHIFT | FP_IS_USED;
         return step_to(w, c->regs.fp + 16, c->regs.fp, c);
     }
     struct caller copy = *c; /* so that *c may stay in registers */
     enum vt_stack_end end = step_rarely(w, rule, &copy);
     *c = copy;
+    c->how = rare_how(code, rule);
     return end;
 }
 
@@ -324,11 +349,8 @@ VT_INLINE const uintptr_t *fp_at_of(const struct entry *e) {
 /* The same of what was compared. The callee of the first may be another one now. */
 VT_INLINE void note_memo(struct walk *w, unsigned i, const uintptr_t *fp_at) {
     const struct entry *e = &w->t->memo[i];
-    note(w, (struct entry){.pc = e->pc,
-                           .sp = e->sp,
-                           .fp = e->fp,
-                           .fp_at = fp_at,
-                           .uses_fp = w->t->fp[i] & FP_IS_USED});
+    note(w, (struct entry){
+                .pc = e->pc, .sp = e->sp, .fp = e->fp, .fp_at = fp_at, .how = w->t->how[i]});
 }
 
 VT_INLINE bool is_at(const struct entry *e, const struct caller *c) {
@@ -396,7 +418,7 @@ VT_READS_STACKS VT_INLINE enum vt_stack_end follow(struct walk *w, struct vt_reg
         }
         w->guess = at < N_ENTRIES - 1 ? memo[at + (memo[at].sp == c.regs.sp)].sp : 0;
         end = step(w, &c);
-        e.uses_fp = c.uses_fp;
+        e.how = c.how;
         note(w, e);
     } while (end == VT_END_COUNT);
     return end;
@@ -439,6 +461,12 @@ static bool is_worth_keeping(const struct walk *w, enum vt_stack_end end) {
     return end == VT_END_OUTERMOST || end == VT_END_NO_RULE;
 }
 
+/* What is known of a frame, and what the next one out adds to it. */
+VT_INLINE unsigned how_with(unsigned how, unsigned outer, bool is_passed_on) {
+    unsigned live = (how & FP_IS_USED) != 0 || is_passed_on ? FP_IS_LIVE | FP_IS_BEYOND : 0;
+    return (how & ~(unsigned)(FP_IS_LIVE | FP_IS_BEYOND)) | live | (outer & FP_IS_BEYOND);
+}
+
 /* Hashes the fresh part on top of what matched, and makes both the memo. */
 static void conclude(struct walk *w, unsigned matched, enum vt_stack_end end) {
     struct walker *t = w->t;
@@ -457,28 +485,31 @@ static void conclude(struct walk *w, unsigned matched, enum vt_stack_end end) {
         e->fp_at = w->matched_fp_at != NULL ? w->matched_fp_at : &e->fp;
     }
     /* of the next frame out; what is passed on is read where it has no address of its own */
-    bool is_passed_on =
-        matched < N_ENTRIES && w->matched_fp_at == NULL && (t->fp[matched] & FP_IS_LIVE) != 0;
+    unsigned outer = matched < N_ENTRIES ? t->how[matched] : 0;
+    bool is_passed_on = w->matched_fp_at == NULL && (outer & FP_IS_LIVE) != 0;
+    uint64_t flags = matched < N_ENTRIES ? t->memo[matched].pc : 0;
     for (unsigned i = w->n_fresh; i > 0; i--) {
         struct entry *e = &t->fresh[i - 1];
         h = mix(h, e->pc & VT_PC_MASK);
         if (i - 1 == w->n_own) out->hash = h;
         if (!is_kept || top == 0) continue;
         struct entry *kept = &t->memo[--top];
-        t->fp[top] = (uint8_t)(e->uses_fp != 0 ? FP_IS_USED | FP_IS_LIVE
-                               : is_passed_on  ? FP_IS_LIVE
-                                               : 0);
+        outer = how_with((unsigned)e->how, outer, is_passed_on);
+        t->how[top] = (uint16_t)outer;
+        flags |= e->pc;
         *kept = *e;
         kept->hash = h;
         /* its own copy in memo[], or none: then fp is the callee's */
         if (e->fp_at == NULL) kept->fp_at = &kept->fp;
-        is_passed_on = e->fp_at == NULL && t->fp[top] != 0;
+        is_passed_on = e->fp_at == NULL && (outer & FP_IS_LIVE) != 0;
     }
     vt__depot_expect(out->hash);
     if (!is_kept) return;
     t->top = top;
     t->end = end;
     t->generation = w->generation;
+    t->n_own = w->n_own;
+    t->is_plain = (flags & (IS_ODD | IS_EXACT)) == 0;
     t->id = 0;
     w->memo_number = ++t->n_memos;
 }
@@ -544,23 +575,92 @@ VT_NOINLINE VT_READS_STACKS void vt__stack_here(struct vt_frames *out) {
     take(frame[1], (uintptr_t)(frame + 2), frame[0], NULL, out);
 }
 
-/* The id of the memo, if this state and all of the stack are as they were; else 0. Frames where fp is not live may have another
- * one: it leads nowhere. */
-VT_READS_STACKS VT_INLINE vt_stack_id id_if_same(struct walker *t, uintptr_t pc, uintptr_t sp,
-                                                 uintptr_t fp) {
-    unsigned i = t->top;
-    const struct entry *e = &t->memo[i];
-    if (t->id == 0 || t->generation != vt__rules_generation()) return 0;
-    if (e->pc != pc || e->sp != sp || ((t->fp[i] & FP_IS_LIVE) != 0 && e->fp != fp)) return 0;
-    while (++i < N_ENTRIES) {
-        e = &t->memo[i];
-        if ((word_at(e->sp - 8) & VT_PC_MASK) != e->pc) return 0;
-        if ((t->fp[i] & FP_IS_LIVE) != 0 && *e->fp_at != e->fp) return 0;
-    }
-    return t->id;
+/* ---- stacks like the last one ---- */
+
+/* A look at the stack, not at what the compiler knows of it. All of it is above sp, so it can be read. */
+VT_READS_STACKS VT_INLINE uintptr_t called_from(const struct entry *e) {
+    return word_at(e->sp - 8);
 }
 
-static void count_same(struct walker *t) {
+/* The outermost frame from which on the pcs are not the memo's; top - 1: all are. */
+VT_READS_STACKS VT_INLINE unsigned outermost_other(const struct walker *t) {
+    const struct entry *e = &t->memo[N_ENTRIES - 1], *last = &t->memo[t->top];
+    while (e - last >= 4) { /* 5 instructions each, not 7 */
+        if (called_from(e) != e->pc) break;
+        if (called_from(e - 1) != e[-1].pc) return (unsigned)(e - 1 - t->memo);
+        if (called_from(e - 2) != e[-2].pc) return (unsigned)(e - 2 - t->memo);
+        if (called_from(e - 3) != e[-3].pc) return (unsigned)(e - 3 - t->memo);
+        e -= 4;
+    }
+    while (e >= last && called_from(e) == e->pc) e--;
+    return (unsigned)(e - t->memo);
+}
+
+/* Where fp leads further out, it is what it was. */
+VT_READS_STACKS VT_INLINE bool has_live_fps(const struct walker *t, uintptr_t fp) {
+    unsigned i = t->top;
+    if (vt_likely((t->how[i] & FP_IS_BEYOND) == 0)) return true;
+    if ((t->how[i] & FP_IS_LIVE) != 0 && t->memo[i].fp != fp) return false;
+    while (++i < N_ENTRIES && (t->how[i] & FP_IS_BEYOND) != 0)
+        if ((t->how[i] & FP_IS_LIVE) != 0 && *t->memo[i].fp_at != t->memo[i].fp) return false;
+    return true;
+}
+
+/* From `outermost` in, the pcs there are now have the rules that the memo's had; and our own frames are the same. */
+VT_READS_STACKS VT_INLINE bool has_rules(const struct walker *t, unsigned outermost) {
+    unsigned first = t->top + t->n_own;
+    if (outermost == N_ENTRIES - 1 || outermost < first) return false;
+    for (unsigned i = t->top; i < first; i++)
+        if (called_from(&t->memo[i]) != t->memo[i].pc) return false;
+    if (vt__is_own(called_from(&t->memo[first]))) return false;
+    uint64_t differ = 0;
+    for (unsigned i = first; i <= outermost; i++) {
+        uintptr_t pc = called_from(&t->memo[i]);
+        differ |= pc >> VT_PC_BITS;
+        differ |= vt__rule_code(pc - 1, t->generation) ^ (t->how[i] >> CODE_SHIFT);
+    }
+    return differ == 0;
+}
+
+/* Writes them into the memo, and the frames of it into t->frames. */
+VT_READS_STACKS VT_INLINE void change_pcs(struct walker *t, unsigned outermost) {
+    unsigned first = t->top + t->n_own;
+    uintptr_t *pc = t->frames.pc;
+    if (t->frames_are != t->n_memos)
+        for (unsigned i = first; i < N_ENTRIES; i++) pc[i - first] = t->memo[i].pc;
+    uint64_t h = t->memo[outermost + 1].hash;
+    for (unsigned i = outermost; i >= first; i--) {
+        uintptr_t now = called_from(&t->memo[i]);
+        h = mix(h, now);
+        t->memo[i].pc = pc[i - first] = now;
+        t->memo[i].hash = h;
+    }
+    t->frames.n = N_ENTRIES - first;
+    t->frames.hash = h;
+    for (unsigned i = first; i > t->top; i--) t->memo[i - 1].hash = h = mix(h, t->memo[i - 1].pc);
+    t->frames_are = ++t->n_memos;
+}
+
+/* Is the stack like the memo's, frame by frame, and its id known? Then *id is it; 0: it is lost. Frames where fp is not live may
+ * have another one: it leads nowhere. */
+VT_READS_STACKS VT_INLINE bool is_alike(struct walker *t, uintptr_t sp, uintptr_t fp,
+                                        vt_stack_id *id) {
+    if (!t->is_plain || t->top == N_ENTRIES || t->generation != vt__rules_generation())
+        return false;
+    if (t->memo[t->top].sp != sp) return false;
+    unsigned outermost = outermost_other(t);
+    if (!has_live_fps(t, fp)) return false;
+    if (outermost >= t->top) {
+        if (!has_rules(t, outermost)) return false;
+        change_pcs(t, outermost);
+        *id = t->id = vt__depot_put(&t->frames);
+        return true;
+    }
+    *id = t->id;
+    return t->id != 0;
+}
+
+static void count_alike(struct walker *t) {
     bump(&t->n_walks, 1);
     bump(&t->n_memo_hits, 1);
     bump(&t->ended[t->end], 1);
@@ -568,15 +668,16 @@ static void count_same(struct walker *t) {
 
 VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch) {
     const uintptr_t *frame = __builtin_frame_address(0);
-    uintptr_t pc = frame[1] & VT_PC_MASK, sp = (uintptr_t)(frame + 2), fp = frame[0];
+    uintptr_t sp = (uintptr_t)(frame + 2), fp = frame[0];
     struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)__builtin_frame_address(0));
     if (vt_likely(t != NULL && take_walker(t))) {
-        vt_stack_id id = id_if_same(t, pc, sp, fp);
-        if (vt_likely(id != 0)) count_same(t);
+        vt_stack_id id;
+        bool is_known = is_alike(t, sp, fp, &id);
+        if (vt_likely(is_known)) count_alike(t);
         give_walker(t);
-        if (vt_likely(id != 0)) return id;
+        if (vt_likely(is_known)) return id;
     }
-    uint32_t memo_number = take(pc, sp, fp, NULL, scratch);
+    uint32_t memo_number = take(frame[1], sp, fp, NULL, scratch);
     vt_stack_id id = vt__depot_put(scratch);
     /* a handler may have walked since, and made another memo */
     if (memo_number != 0 && t != NULL && take_walker(t)) {

@@ -69,12 +69,25 @@ __attribute__((unused)) static void compare_frames(struct compare *c, const stru
 
 #define COMPARE_THEIRS 300
 
+/* Stacks are taken by walks and as ids, by turns: the next of a kind is to find the memo of that kind. */
+__attribute__((unused)) static bool compare_by_id(const struct compare *c) {
+    return c->n / 16 % 2 != 0;
+}
+__attribute__((unused)) static void compare_get(vt_stack_id id, struct vt_frames *out) {
+    const uintptr_t *pc;
+    out->n = vt__depot_get(id, &pc);
+    for (unsigned i = 0; i < out->n; i++) out->pc[i] = pc[i];
+}
+
 /* is_below: frames of ours come first in libunwind's stack and are left out of ours; else both begin in this function. */
 #define COMPARE_HERE(c, is_below)                                                                  \
     do {                                                                                           \
         static __thread struct vt_frames compare_ours;                                             \
         static __thread void *compare_theirs[COMPARE_THEIRS];                                      \
-        vt__stack_here(&compare_ours);                                                             \
+        if (compare_by_id(c))                                                                      \
+            compare_get(vt__stack_id_here(&compare_ours), &compare_ours);                          \
+        else                                                                                       \
+            vt__stack_here(&compare_ours);                                                         \
         int compare_n = unw_backtrace(compare_theirs, COMPARE_THEIRS);                             \
         /* the first frame is this very function, at two places */                                 \
         if (compare_n > 0 && !(is_below)) compare_theirs[0] = (void *)compare_ours.pc[0];          \

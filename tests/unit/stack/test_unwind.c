@@ -26,6 +26,7 @@ __attribute__((noinline)) static void walk_twice(void) {
 }
 
 /* The id by a walk, of the same stack once more, and without the memo. */
+static vt_stack_id last_id;
 __attribute__((noinline)) static void ids_are_equal(void) {
     vt_stack_id id[3];
     for (volatile int i = 0; i < 3; i++) {
@@ -35,6 +36,7 @@ __attribute__((noinline)) static void ids_are_equal(void) {
     atomic_store(&mine->is_busy, false);
     assert_int_equal(id[0], id[2]);
     assert_int_equal(id[1], id[2]);
+    last_id = id[2];
 }
 
 static void both_are_equal(void) {
@@ -97,6 +99,108 @@ TEST(unwind, walks_with_the_memo_are_those_without_it) {
     assert_true_msg(s.n_memo_hits > n_leaves * 9 / 10, "expected mostly memo hits, seen %lu of %lu",
                     (unsigned long)s.n_memo_hits, n_leaves);
     assert_int_equal(s.ended[VT_END_OUTERMOST], s.n_walks);
+}
+
+/* ---- stacks like the one before ---- */
+
+static unsigned long n_changed; /* memos that got other pcs, and were not made anew */
+
+static void ids_are_equal_here(void) {
+    ids_are_equal();
+    n_changed += mine->frames_are == mine->n_memos;
+}
+
+__attribute__((noinline)) static void three_ways(unsigned depth, uint64_t path) {
+    if (depth == 0) {
+        ids_are_equal_here();
+        return;
+    }
+    /* what is kept after each keeps them apart */
+    if (path % 3 == 0) {
+        three_ways(depth - 1, path / 3);
+        KEEP_FRAME(depth);
+    } else if (path % 3 == 1) {
+        three_ways(depth - 1, path / 3);
+        KEEP_FRAME(depth + 1);
+    } else {
+        three_ways(depth - 1, path / 3);
+        KEEP_FRAME(depth + 2);
+    }
+}
+
+TEST(unwind, other_calls_in_the_same_functions_have_ids_of_their_own) {
+    enum { N_PATHS = 6561 };
+    struct vt_stack_stats s;
+    for (int i = 0; i < (UNIT_HAS_SHADOW ? 500 : 20000); i++)
+        three_ways(8, unit_random(&rng) % N_PATHS);
+    vt__stack_stats(&s);
+    /* each path is a stack for each of the three calls */
+    assert_true(s.n_stacks > 400 && s.n_stacks <= 3 * N_PATHS);
+    assert_int_equal(s.ended[VT_END_OUTERMOST], s.n_walks);
+#if !UNIT_HAS_SHADOW /* a sanitizer's code differs from call to call */
+    assert_true(n_changed > 15000);
+#endif
+}
+
+/* Two frames of different sizes, in this order or the other: the innermost sp is the same, and nothing in between. */
+static void (*next_way[2])(unsigned);
+__attribute__((noinline)) static void way_in(unsigned i) {
+    if (i == 2)
+        ids_are_equal_here();
+    else
+        next_way[i](i);
+    KEEP_FRAME(i);
+}
+__attribute__((noinline)) static void way_of_16(unsigned i) {
+    way_in(i + 1);
+    KEEP_FRAME(i);
+}
+__attribute__((noinline)) static void way_of_1000(unsigned i) {
+    volatile char room[1000];
+    room[i] = 1;
+    way_in(i + 1);
+    KEEP_FRAME(room);
+}
+
+TEST(unwind, frames_of_other_sizes_are_no_likeness) {
+    for (int i = 0; i < 200; i++) {
+        uint64_t r = unit_random(&rng);
+        next_way[0] = r % 2 == 0 ? way_of_16 : way_of_1000;
+        next_way[1] = r % 2 != 0 ? way_of_16 : way_of_1000;
+        way_in(0);
+    }
+}
+
+/* The same with frames whose size only the frame pointer knows. The room is full of what looks like a call that led here. */
+static uintptr_t looks_like;
+static unsigned n_words[2];
+__attribute__((noinline)) static void with_words(unsigned i, bool other) {
+    if (i == 2) {
+        ids_are_equal_here();
+        return;
+    }
+    volatile uintptr_t *room = __builtin_alloca(8 * n_words[i]);
+    for (unsigned k = 0; k < n_words[i]; k++) room[k] = looks_like;
+    if (other) {
+        with_words(i + 1, other);
+        KEEP_FRAME(room);
+    } else {
+        with_words(i + 1, other);
+        KEEP_FRAME(room + 1);
+    }
+}
+
+TEST(unwind, words_that_look_like_return_addresses_are_not_taken_for_them) {
+    const uintptr_t *pc;
+    for (unsigned depth = 0; depth < 5; depth++) { /* whichever frame's it is */
+        for (int i = 0; i < 20; i++) {
+            n_words[0] = i % 2 == 0 ? 8 : 40;
+            n_words[1] = i % 2 != 0 ? 8 : 40;
+            with_words(0, i % 2 != 0);
+            assert_true(vt__depot_get(last_id, &pc) > depth);
+            if (i % 2 == 0) looks_like = pc[depth];
+        }
+    }
 }
 
 __attribute__((noinline)) static void recurse(unsigned depth) {
