@@ -7,10 +7,13 @@
  */
 #include "report/profile.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAST_STEP (1.0 / 1024) /* of values in differences: see round_for_sums() */
 
 /* ---- hashes of elements, for index_added() */
 
@@ -430,6 +433,20 @@ static uint32_t *none_yet(uint32_t n) {
     return ids;
 }
 
+/* Estimates are fractions, and what is added and taken away again in another order leaves crumbs: "-0.0 MB" of nothing.
+ * Multiples of one power of two, of which no sum needs more than 53 bits, have exact sums in any order. */
+static void round_for_sums(struct profile *p) {
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        double gross = 0;
+        int exponent;
+        for (uint32_t i = t; i < p->n_values; i += p->n_types) gross += fabs(p->values[i]);
+        (void)frexp(gross, &exponent);
+        double step = fmax(LEAST_STEP, ldexp(1, exponent - 52));
+        for (uint32_t i = t; i < p->n_values; i += p->n_types)
+            p->values[i] = rint(p->values[i] / step) * step;
+    }
+}
+
 int profile_merge(struct profile *p, const struct profile *from, double factor) {
     uint32_t *types = none_yet(p->n_types), n_common = 0;
     for (uint32_t t = 0; t < p->n_types; t++) {
@@ -448,6 +465,7 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
     move_samples(&m, types, factor);
+    if (factor < 0) round_for_sums(p);
     p->is_difference = p->is_difference || from->is_difference || factor < 0;
     for (uint32_t i = 0; i < from->n_notes; i++) {
         uint32_t note = move_string(&m, from->notes[i]);
