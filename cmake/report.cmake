@@ -26,7 +26,7 @@ set(VT_REPORT_SOURCES
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/label_frames.c report/write_top.c
     report/view_tags.c report/view_disasm.c report/write_tables.c
-    report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
+    report/call_graph.c report/layout.c report/font.c report/raster.c report/canvas.c report/view_graph.c
     report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c
     report/elf_symbol.c report/control.c)
 

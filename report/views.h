@@ -101,10 +101,9 @@ struct view_dot_options {
 };
 /* False: no node is large enough, and nothing was written. */
 bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
-/* The same graph drawn by ourselves as "svg", "pdf", "ps" or "ps2". */
+/* The same graph drawn by ourselves as "svg", "pdf", "ps", "ps2", "png" or "gif". */
 bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
                 FILE *out);
-bool view_graph_knows(const char *format);
 
 /* Leaves in the profile what passes the filters of the view: samples, frames, labels. -1: the line says why. */
 int profile_filter(struct profile *p, const struct view_options *options, struct report_error *e);
