@@ -17,7 +17,8 @@
 
 #define SWEEPS 32
 #define GAP_X 14.0
-#define GAP_Y 20.0
+#define GAP_Y 24.0
+#define STUB 9.0     /* the last of an edge is straight: its arrow's head lies there */
 #define POINT_W 6.0  /* room for an edge that passes */
 #define PORT_STEP 14 /* edges leave a box so far apart, if it is wide enough */
 
@@ -519,19 +520,27 @@ static void draw_edge(struct making *m, uint32_t id) {
     *REPORT_PUSH(e->points, e->n_points, e->cap_points) =
         (struct layout_point){port(m, upper(m, id), first, true), up->y + up->h / 2};
     double x = e->points[0].x, end = port(m, lower(m, id), first + n - 1, false);
-    if (is_blocked(m, upper(m, id), x, passes_at(&m->items[first])))
-        add_curve(e, (struct layout_point){x, up->y + up->layer_h / 2});
+    bool is_turned = m->is_turned[id];
+    double straight =
+        (is_turned ? STUB : 0) + (is_blocked(m, upper(m, id), x, passes_at(&m->items[first]))
+                                      ? (up->layer_h - up->h) / 2
+                                      : 0);
+    if (straight > 0) add_curve(e, (struct layout_point){x, e->points[0].y + straight});
     for (uint32_t i = first; i < first + n; i++) {
         const struct item *it = &m->items[i];
         add_curve(e, (struct layout_point){passes_at(it), it->y - it->h / 2});
         add_curve(e, (struct layout_point){passes_at(it), it->y + it->h / 2});
     }
-    if (is_blocked(m, lower(m, id), passes_at(&m->items[first + n - 1]), end))
-        add_curve(e, (struct layout_point){end, down->y - down->layer_h / 2});
-    add_curve(e, (struct layout_point){end, down->y - down->h / 2});
+    double y = down->y - down->h / 2;
+    straight = (is_turned ? 0 : STUB) +
+               (is_blocked(m, lower(m, id), passes_at(&m->items[first + n - 1]), end)
+                    ? (down->layer_h - down->h) / 2
+                    : 0);
+    if (straight > 0) add_curve(e, (struct layout_point){end, y - straight});
+    add_curve(e, (struct layout_point){end, y});
     const struct item *label = &m->items[m->label_item[id]];
     e->label = (struct layout_point){passes_at(label) + POINT_W / 2, label->y};
-    for (uint32_t i = 0; m->is_turned[id] && i < e->n_points / 2; i++) {
+    for (uint32_t i = 0; is_turned && i < e->n_points / 2; i++) {
         struct layout_point p = e->points[i];
         e->points[i] = e->points[e->n_points - 1 - i];
         e->points[e->n_points - 1 - i] = p;
