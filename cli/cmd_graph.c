@@ -28,7 +28,7 @@ static int write_graph(const struct settings *s, struct view *v, FILE *out, cons
                                  .max_degree = 8,
                                  .node_fraction = 0.005,
                                  .edge_fraction = 0.001,
-                                 .whole = v->p->is_difference ? v->weight : 0,
+                                 .whole = v->p->is_difference ? v->whole : 0,
                                  .for_screen = true};
     if (o.unit.suffix[0] == '\0') o.unit.suffix = view_type(v); /* "Total samples: 43" */
     return graph_draw(v, &o, context, out);

@@ -26,6 +26,7 @@ struct settings {
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
+    bool is_relative, is_of_base; /* what percentages are of: what is left; what the base had */
     /* of the old names, which have them from Go's pprof: view.h, label_frames.h, source.h */
     const char *prune_from, *tag_show, *tag_hide, *tag_root, *tag_leaf;
     bool shows_address, shows_columns, mangled_names, by_path, is_intel;

@@ -83,6 +83,8 @@ static bool check_conflicts(const struct asked *a, int *status) {
     else if (a->n_rest > 0 && (a->lines || a->disasm) && load_is_remote(a->rest[0]))
         *status = pprof_usage_error(a, "--%s cannot be used without a binary",
                                     a->lines ? "lines" : "disasm");
+    else if (a->bases[0] && a->diff_bases[0])
+        *status = pprof_usage_error(a, "-base and -diff_base flags cannot both be specified");
     else if (a->sort && strcmp(a->sort, "flat") != 0 && strcmp(a->sort, "cum") != 0)
         *status = pprof_usage_error(a, "Option sort is flat or cum, not '%s'", a->sort);
     else
@@ -91,7 +93,7 @@ static bool check_conflicts(const struct asked *a, int *status) {
 }
 
 /* The type whose values the old tool would show, once the profile's kind is known. */
-static const char *type_for(const struct asked *a, const struct profile *p) {
+const char *pprof_type(const struct asked *a, const struct profile *p) {
     if (a->sample_index) {
         char *end;
         unsigned long i = strtoul(a->sample_index, &end, 10);
@@ -140,9 +142,11 @@ static int put_graph(const struct asked *a, const struct settings *s, const stru
                                  .edge_fraction = a->trim ? a->edgefraction : 0,
                                  .for_paper = strcmp(a->picture, "pdf") == 0,
                                  .for_screen = strcmp(a->picture, "svg") == 0,
+                                 .is_compact = a->compact_labels,
                                  .marks_leaks = a->heapcheck};
-    double least_node = trunc(o.node_fraction * fabs(v->shown));
-    double least_edge = trunc(o.edge_fraction * fabs(v->shown));
+    o.whole = pprof_whole(v);
+    double least_node = trunc(o.node_fraction * fabs(o.whole));
+    double least_edge = trunc(o.edge_fraction * fabs(o.whole));
     char node[64], edge[64];
     if (least_node > 0 || least_edge > 0)
         (void)fprintf(stderr, "Dropping nodes with <= %s %s; edges with <= %s abs(%s)\n",
@@ -220,6 +224,7 @@ static int put_page(const struct asked *a, const struct settings *s, struct view
 static int put_view(const struct asked *a, const struct settings *s, struct view *v, FILE *out) {
     struct report_error e = {""};
     struct view_print how = {.out = out, .pattern = a->peek};
+    if (a->mode == OUT_TREE && a->nodecount > 0) how.n_max = (uint32_t)a->nodecount;
     int error = 0, status = 0;
     switch (a->mode) {
     case OUT_COLLAPSED: view_collapsed(v, &how); break;
@@ -240,23 +245,27 @@ static int put_view(const struct asked *a, const struct settings *s, struct view
     return error != 0 ? 1 : status;
 }
 
-/* The filters that choose samples do so in a profile that is written, too. */
-static bool keep_wanted(const struct settings *s, struct profile *p) {
+/* The filters count in a profile that is written, too; afterwards it is what it was, for the prompt's next line. */
+static int put_proto(const struct settings *s, struct profile *p, FILE *out) {
     struct view_options o;
     struct report_error e = {""};
     int status;
-    if (s->show || s->hide || s->show_from || s->prune_from)
-        say_warning("-proto has whole stacks: the filters of frames change nothing there");
-    if (!s->focus && !s->ignore && !s->tag_focus && !s->tag_ignore) return true;
-    if (!view_options_from(s, p, &o, &status)) return false;
-    struct view *v = view_new(p, &o, &e);
-    if (v == NULL) {
-        say_error("%s", e.line);
-        return false;
-    }
-    profile_keep_samples(p, v->has_sample);
-    view_free(v);
-    return true;
+    if (!view_options_from(s, p, &o, &status)) return 1;
+    uint32_t n_samples = p->n_samples, n_values = p->n_values;
+    struct profile_sample *samples = report_alloc(n_samples * sizeof *samples);
+    double *values = report_alloc(n_values * sizeof *values);
+    if (n_samples > 0) memcpy(samples, p->samples, n_samples * sizeof *samples);
+    if (n_values > 0) memcpy(values, p->values, n_values * sizeof *values);
+    bool is_filtered = profile_filter(p, &o, &e) == 0;
+    if (!is_filtered) say_error("%s", e.line);
+    bool is_written = is_filtered && profile_write_proto(p, out) == 0;
+    if (n_samples > 0) memcpy(p->samples, samples, n_samples * sizeof *samples);
+    if (n_values > 0) memcpy(p->values, values, n_values * sizeof *values);
+    p->n_samples = n_samples;
+    p->n_values = n_values;
+    free(samples);
+    free(values);
+    return is_written ? 0 : 1;
 }
 
 static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
@@ -270,9 +279,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
                                  : s->remote_program && *s->remote_program ? s->remote_program
                                                                            : "unknown");
         return 0;
-    case OUT_PROTO:
-        if (!keep_wanted(s, p)) return 1;
-        return profile_write_proto(p, out) == 0 ? 0 : 1;
+    case OUT_PROTO: return put_proto(s, p, out);
     case OUT_COMMENTS:
         for (uint32_t i = 0; i < p->n_comments; i++)
             (void)fprintf(out, "%s\n", profile_text(p, p->comments[i]));
@@ -285,7 +292,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
         break;
     default: break;
     }
-    s->type = type_for(a, p);
+    s->type = pprof_type(a, p);
     if (!view_options_from(s, p, &o, &status)) return 1;
     o.marks_inlined = a->mode == OUT_TEXT || a->mode == OUT_GRAPH;
     o.by_path = s->by_path && a->mode == OUT_GRAPH;
@@ -496,50 +503,56 @@ static const char *symbol_query(const struct asked *a, char *out, size_t n_bytes
     return out;
 }
 
-static struct settings settings_from(const struct asked *a) {
+void pprof_apply(const struct asked *a, struct settings *s) {
     const char *by = a->lines           ? "lines"
                      : a->addresses     ? "addresses"
                      : a->files         ? "files"
                      : a->filefunctions ? "filefunctions"
                                         : "functions";
+    s->focus = a->focus;
+    s->ignore = a->ignore;
+    s->show = a->show;
+    s->hide = a->hide;
+    s->show_from = a->show_from;
+    s->prune_from = a->prune_from;
+    s->tag_focus = a->tag_focus;
+    s->tag_ignore = a->tag_ignore;
+    s->tag_show = a->tag_show;
+    s->tag_hide = a->tag_hide;
+    s->by = a->granularity ? a->granularity : by;
+    s->by_path = a->call_tree;
+    s->cum = (a->cum && !a->flat) || (a->sort && strcmp(a->sort, "cum") == 0);
+    s->no_inlines = a->noinlines;
+    s->all_frames = a->all_frames;
+    s->drop_negative = a->drop_negative;
+    s->is_relative = a->relative;
+    s->shows_address = a->show_addresses;
+    s->shows_columns = a->showcolumns;
+    s->is_intel = a->intel_syntax;
+    s->search = (struct source_search){.folders = a->source_path, .trim = a->trim_path};
+    s->output = a->output;
+}
+
+static struct settings settings_from(const struct asked *a) {
     struct settings s = {
         .files = a->rest,
         .n_files = a->n_rest,
         .thread = a->thread,
-        .focus = a->focus,
-        .ignore = a->ignore,
-        .show = a->show,
-        .hide = a->hide,
-        .show_from = a->show_from,
-        .tag_focus = a->tag_focus,
-        .tag_ignore = a->tag_ignore,
-        .prune_from = a->prune_from,
-        .tag_show = a->tag_show,
-        .tag_hide = a->tag_hide,
         .tag_root = a->tag_root,
         .tag_leaf = a->tag_leaf,
-        .by_path = a->call_tree,
-        .shows_columns = a->showcolumns,
-        .is_intel = a->intel_syntax,
-        .search = {.folders = a->source_path, .trim = a->trim_path},
         .build_id = a->buildid,
         .timeout_s = a->timeout > 0 ? (uint32_t)a->timeout : 0,
         .tls = {.certificate = a->tls_cert, .key = a->tls_key, .authority = a->tls_ca},
-        .all_frames = a->all_frames,
-        .drop_negative = a->drop_negative,
-        .by = a->granularity ? a->granularity : by,
-        .cum = (a->cum && !a->flat) || (a->sort && strcmp(a->sort, "cum") == 0),
         .full_names = a->no_strip_temp || a->mode == OUT_COLLAPSED,
-        .no_inlines = a->noinlines,
-        .output = a->output,
         .n_seconds = a->seconds > 0 ? (uint32_t)a->seconds : 0,
         .lib_prefix = a->lib_prefix,
         .add_lib = a->add_lib,
         .normalizes = a->normalize,
         .keeps_handler = a->keeps_handler,
-        .shows_address = a->show_addresses,
+        .is_of_base = a->diff_bases[0] != NULL,
     };
-    memcpy(s.bases, a->bases, sizeof s.bases);
+    memcpy(s.bases, a->diff_bases[0] ? a->diff_bases : a->bases, sizeof s.bases);
+    pprof_apply(a, &s);
     return s;
 }
 

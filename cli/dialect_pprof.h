@@ -2,6 +2,7 @@
  *
  *   pprof.def, pprof_options.c   the options        dialect_pprof.c   what to do
  *   pprof_text.c                 table and stacks   pprof_prompt.c    the prompt
+ *   pprof_settings.c             the prompt's settings
  *   viewer.c                     gv, evince, browsers
  *
  * Climate: cli.   Callers: these files only.
@@ -46,11 +47,12 @@ struct asked {
     double nodefraction, edgefraction, divide_by;
     const char *focus, *ignore, *show, *hide, *show_from, *prune_from, *thread;
     const char *tag_focus, *tag_ignore, *tag_show, *tag_hide, *tag_root, *tag_leaf;
-    const char *bases[MAX_LIST + 1]; /* ended by NULL */
+    const char *bases[MAX_LIST + 1], *diff_bases[MAX_LIST + 1]; /* ended by NULL */
     const char *add_lib, *lib_prefix, *output, *sample_index, *unit, *sort, *granularity,
         *symbolize, *source_path, *trim_path, *buildid, *add_comment, *tls_cert, *tls_key, *tls_ca;
     int heapcheck, no_strip_temp, show_addresses, keeps_handler, normalize, noinlines, all_frames,
-        no_browser, call_tree, showcolumns, intel_syntax, topproto, timeout, trim;
+        no_browser, call_tree, showcolumns, intel_syntax, topproto, timeout, trim, relative,
+        compact_labels;
     const char *ignored;
     /* what is no option */
     const char **rest;
@@ -74,6 +76,12 @@ void pprof_help(const struct asked *a, FILE *out);
 __attribute__((format(printf, 2, 3))) int pprof_usage_error(const struct asked *a,
                                                             const char *format, ...);
 
+/* One option by its whole name, for the prompt. Setting it: false after a message; the text must live as long as it. */
+bool pprof_option_set(struct asked *a, const char *name, const char *value);
+bool pprof_option_is_switch(const struct asked *a, const char *name);
+void pprof_option_value(const struct asked *a, const char *name, char *out, size_t n_bytes);
+const char *pprof_option_help(const struct asked *a, const char *name); /* NULL: none */
+
 /* ---- pprof_text.c */
 struct old_unit {
     double divisor;
@@ -81,6 +89,10 @@ struct old_unit {
     const char *name;
 };
 struct old_unit pprof_unit(const struct asked *a, const struct view *v);
+/* What percentages are of: what is shown, as ever; with -diff_base the base's total. */
+static inline double pprof_whole(const struct view *v) {
+    return v->p->base_totals ? v->whole : v->shown;
+}
 const char *pprof_number(const struct old_unit *u, double value, char *out, size_t n_bytes);
 /* `per`: a view of the same nodes whose values are divided by; or NULL. */
 void pprof_put_text(const struct asked *a, const struct view *v, const struct view *per, FILE *out);
@@ -92,6 +104,24 @@ void pprof_tell_filters(const struct asked *a, const struct settings *s, const s
 /* ---- dialect_pprof.c */
 /* One report, where the options say; 0, or 1 after a message. */
 int pprof_report(const struct asked *a, struct settings *s, struct profile *p);
+
+/* The type whose values are shown. */
+const char *pprof_type(const struct asked *a, const struct profile *p);
+/* What the options say about what is shown, not about what is read. */
+void pprof_apply(const struct asked *a, struct settings *s);
+
+/* ---- pprof_settings.c */
+/* What the prompt has changed, and the texts of it. */
+struct prompt_settings {
+    struct asked asked;
+    char **texts;
+    uint32_t n_texts, cap_texts;
+};
+void prompt_settings_begin(struct prompt_settings *s, const struct asked *a);
+/* A line that changes a setting or asks for them: name=value, options, help NAME, inuse_space, ":" ... False: it is none. */
+bool prompt_settings_obey(struct prompt_settings *s, const struct profile *p, const char *line);
+void prompt_settings_help(const struct prompt_settings *s);
+void prompt_settings_end(struct prompt_settings *s);
 
 /* ---- viewer.c */
 /* A new file for a viewer, open for writing; its name in `path`. NULL after a message. */

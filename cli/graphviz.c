@@ -98,19 +98,9 @@ static int draw(struct drawing *d, const struct view *v, const struct view_dot_o
         copy(d->picture, out);
         return EXIT_FINE;
     }
-    if (view_graph_knows(format)) {
-        if (d->is_there)
-            say_warning("'%s' could not draw the graph: %s; it is drawn without", d->program,
-                        d->why);
-        return view_graph(v, o, format, out) ? EXIT_FINE : EXIT_FOUND;
-    }
     if (d->is_there)
-        say_error("'%s' could not draw the graph: %s; svg, pdf and ps come without it", d->program,
-                  d->why);
-    else
-        say_error("%s needs graphviz, and there is no '%s'; svg, pdf and ps come without", format,
-                  d->program);
-    return EXIT_COULD_NOT;
+        say_warning("'%s' could not draw the graph: %s; it is drawn without", d->program, d->why);
+    return view_graph(v, o, format, out) ? EXIT_FINE : EXIT_FOUND;
 }
 
 int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,

@@ -103,6 +103,16 @@ static bool read_into(struct settings *s, struct profile **p, const char *path) 
     return is_good;
 }
 
+/* What shares of the difference are of. */
+static void set_base_totals(struct profile *p, const struct profile *base) {
+    p->base_totals = report_alloc(p->n_types * sizeof *p->base_totals);
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        uint32_t same = profile_find_type(base, profile_text(p, p->types[t].name));
+        for (uint32_t i = 0; same != PROFILE_NONE && i < base->n_samples; i++)
+            p->base_totals[t] += fabs(base->values[(size_t)i * base->n_types + same]);
+    }
+}
+
 /* The bases, added up, have their names looked up by themselves: they may be of another build at the same path. */
 static bool subtract(struct settings *s, struct profile *p) {
     struct symbols_options so = symbols_from(s);
@@ -112,6 +122,7 @@ static bool subtract(struct settings *s, struct profile *p) {
     if (is_good && base) {
         if (!s->no_symbols) symbols_resolve(base, &so);
         if (s->normalizes) scale_to(p, base);
+        if (s->is_of_base) set_base_totals(p, base);
         is_good = merge(p, base, s->bases[0], -1);
     }
     profile_free(base);
@@ -215,6 +226,7 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .all_frames = s->all_frames,
                                .drops_negative = s->drop_negative,
                                .sorts_by_cum = s->cum,
+                               .is_relative = s->is_relative,
                                .focus = s->focus,
                                .ignore = s->ignore,
                                .show = s->show,

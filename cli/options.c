@@ -36,6 +36,8 @@ const struct option_row options_filter[] = {
     {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "LABEL", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
      "keep the allocator's own frames of heap profiles"},
+    {"relative", 0, OPTION_FLAG, AT(is_relative), NULL,
+     "percentages of what the filters leave (default: of all)"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
     {0},
 };
@@ -86,6 +88,8 @@ const struct option_row options_control[] = {
 const struct option_row options_diff[] = {
     {"view", 0, OPTION_TEXT, AT(view), "NAME",
      "top, tree, peek, list, traces, flame, graph ... (default: top)"},
+    {"of-base", 0, OPTION_FLAG, AT(is_of_base), NULL,
+     "percentages of what BEFORE has (default: of all that changed)"},
     {0},
 };
 

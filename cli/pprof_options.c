@@ -82,6 +82,10 @@ int pprof_usage_error(const struct asked *a, const char *format, ...) {
     va_start(ap, format);
     (void)vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
+    if (a->is_prompt) { /* the next line is to come */
+        (void)fprintf(stderr, "%s\n", line);
+        return 1;
+    }
     (void)fprintf(stderr, "%s\n\n", line);
     put_usage(a, stderr);
     (void)fprintf(stderr, "'%s --help' lists the options.\n", a->name);
@@ -170,12 +174,20 @@ static bool set(struct asked *a, const struct row *r, const char *value, bool is
     return false;
 }
 
+static bool is_word(const char *value, const char *const *words) {
+    while (*words && strcasecmp(value, *words) != 0) words++;
+    return *words != NULL;
+}
+
 /* A switch with a value: only the Go tool's way, true or false. */
 static bool switch_value(const struct asked *a, const struct row *r, const char *value, bool *is_on,
                          int *status) {
-    if (strcmp(value, "false") == 0 || strcmp(value, "0") == 0) {
+    static const char *const yes[] = {"true", "t", "yes", "y", "1", NULL}, *const no[] = {
+                                                                               "false", "f", "no",
+                                                                               "n",     "0", NULL};
+    if (is_word(value, no)) {
         *is_on = false;
-    } else if (strcmp(value, "true") != 0 && strcmp(value, "1") != 0) {
+    } else if (!is_word(value, yes)) {
         *status = pprof_usage_error(a, "Option %s does not take an argument", r->name);
         return false;
     }
@@ -233,4 +245,46 @@ bool pprof_read_options(struct asked *a, int argc, char **argv, int *status) {
             return false;
     }
     return true;
+}
+
+/* ---- one option by its whole name, for the prompt */
+
+static const struct row *row_named(const struct asked *a, const char *name) {
+    for (unsigned i = 0; i < N_ROWS; i++)
+        if (is_known(a, &rows[i]) && strcmp(rows[i].name, name) == 0) return &rows[i];
+    return NULL;
+}
+
+bool pprof_option_set(struct asked *a, const char *name, const char *value) {
+    const struct row *r = row_named(a, name);
+    int status;
+    bool is_on = true;
+    if (r == NULL) return false;
+    if (r->kind == TEXT && *value == '\0') value = NULL; /* none */
+    if (is_switch(r) && *value != '\0' && !switch_value(a, r, value, &is_on, &status)) return false;
+    return set(a, r, value, is_on, &status);
+}
+
+bool pprof_option_is_switch(const struct asked *a, const char *name) {
+    const struct row *r = row_named(a, name);
+    return r && is_switch(r);
+}
+
+void pprof_option_value(const struct asked *a, const char *name, char *out, size_t n_bytes) {
+    const struct row *r = row_named(a, name);
+    const void *field = r ? (const char *)a + r->offset : NULL;
+    const char *text = r && r->kind == TEXT ? *(const char *const *)field : NULL;
+    if (r && r->kind == SWITCH)
+        (void)snprintf(out, n_bytes, "%s", *(const int *)field ? "true" : "false");
+    else if (r && r->kind == INTEGER)
+        (void)snprintf(out, n_bytes, "%d", *(const int *)field);
+    else if (r && r->kind == REAL)
+        (void)snprintf(out, n_bytes, "%g", *(const double *)field);
+    else
+        (void)snprintf(out, n_bytes, "%s", text ? text : "\"\"");
+}
+
+const char *pprof_option_help(const struct asked *a, const char *name) {
+    const struct row *r = row_named(a, name);
+    return r ? r->help : NULL;
 }

@@ -5,8 +5,9 @@
  *   (pprof) quit
  *
  * The greeting and the prompt go to stderr, reports to stdout. Words without a dash are what to focus on (list: what to
- * list), words with one dash what to ignore; several are joined by '|'. Beyond the old ones: tree, peek, traces, tags,
- * collapsed, svg and other pictures, and >FILE at the end.
+ * list), words with one dash what to ignore; several are joined by '|'. Beyond the old ones, most from the Go tool's prompt:
+ * tree, peek, traces, tags, collapsed, svg and other pictures, raw, proto, comments; a number as a word of its own, >FILE at
+ * the end; and settings that last: pprof_settings.c.
  *
  * Climate: cli.
  */
@@ -42,6 +43,12 @@ static const struct command_row {
      "callgrind [FILE]       for KCachegrind, which is started when there is no FILE"},
     {"tree", OUT_TREE, VIEWER_NONE, NULL, "tree, traces, tags, collapsed [focus...] [-ignore...]"},
     {"peek", OUT_PEEK, VIEWER_NONE, NULL, "peek RE...             callers and callees"},
+    {"comments", OUT_COMMENTS, VIEWER_NONE, NULL, "comments               those in the profile"},
+    {"proto", OUT_PROTO, VIEWER_NONE, NULL, "proto, topproto, raw >FILE"},
+    {"topproto", OUT_TOPPROTO, VIEWER_NONE, NULL, NULL},
+    {"raw", OUT_RAW, VIEWER_NONE, NULL, NULL},
+    {"eog", OUT_GRAPH, VIEWER_EOG, "png", "eog ...                the call graph in eog"},
+    {"kcachegrind", OUT_CALLGRIND, VIEWER_KCACHEGRIND, NULL, NULL},
     {"traces", OUT_TRACES, VIEWER_NONE, NULL, NULL},
     {"tags", OUT_TAGS, VIEWER_NONE, NULL, NULL},
     {"collapsed", OUT_COLLAPSED, VIEWER_NONE, NULL, NULL},
@@ -56,7 +63,7 @@ static const struct command_row {
 
 struct line {
     char command[32];
-    uint32_t n; /* the digits that were glued to it */
+    uint32_t n; /* rows: the digits that were glued to it, or a word */
     bool has_n, cum, lines;
     char focus[MAX_WORDS], ignore[MAX_WORDS];
     const char *file; /* behind '>' */
@@ -67,13 +74,17 @@ static void join(char *words, const char *word) {
     (void)snprintf(words + n, MAX_WORDS - n, "%s%s", n ? "|" : "", word);
 }
 
+static void set_rows(struct line *l, const char *digits) {
+    unsigned long count = strtoul(digits, NULL, 10);
+    l->has_n = true;
+    l->n = count < INT32_MAX ? (uint32_t)count : INT32_MAX;
+}
+
 /* "top20" is top and 20. */
 static void split_digits(struct line *l, const char *word) {
     size_t n = strcspn(word, "0123456789");
     (void)snprintf(l->command, sizeof l->command, "%.*s", (int)n, word);
-    l->has_n = word[n] != '\0';
-    unsigned long count = strtoul(word + n, NULL, 10);
-    l->n = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    if (word[n] != '\0') set_rows(l, word + n);
 }
 
 static void split(char *text, struct line *l) {
@@ -94,6 +105,8 @@ static void split(char *text, struct line *l) {
             l->cum = true;
         else if (strcmp(word, "--lines") == 0)
             l->lines = true;
+        else if (word[strspn(word, "0123456789")] == '\0')
+            set_rows(l, word);
         else if (word[0] == '-' && word[1] != '-')
             join(l->ignore, word + 1);
         else
@@ -101,22 +114,31 @@ static void split(char *text, struct line *l) {
     }
 }
 
-static void help(void) {
-    for (unsigned i = 0; i < N_ROWS; i++)
+/* Of all commands, or of those that begin like the word. */
+static void help(const struct prompt_settings *now, const char *word) {
+    bool is_known = *word == '\0';
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        if (strncmp(rows[i].name, word, strlen(word)) != 0) continue;
         if (rows[i].help) (void)printf("  %s\n", rows[i].help);
-    (void)puts("  help, quit\n\nFILE: '>name' at the end of a command writes there.");
+        is_known = true;
+    }
+    if (!is_known) (void)fprintf(stderr, "Unknown command: %s\n", word);
+    if (*word != '\0') return;
+    (void)puts("  help [NAME], quit\n\n  FILE: '>name' at the end of a command writes there.");
+    prompt_settings_help(now);
 }
 
 static void report(const struct asked *a, const struct settings *s, struct profile *p,
                    struct line *l, const struct command_row *r) {
     struct asked once = *a; /* what a line says lasts for that line */
     struct settings settings = *s;
+    pprof_apply(a, &settings);
     bool is_pattern = r->mode == OUT_LIST || r->mode == OUT_DISASM || r->mode == OUT_PEEK;
-    once.is_prompt = true;
+    if (l->has_n) once.nodecount = (int)l->n;
     once.mode = r->mode;
     once.viewer = r->viewer;
     once.picture = r->picture;
-    once.n_max = l->has_n ? l->n : DEFAULT_ROWS;
+    once.n_max = l->has_n ? l->n : a->nodecount > 0 ? (uint32_t)a->nodecount : DEFAULT_ROWS;
     once.list = once.disasm = once.peek = l->focus;
     once.weblist = r->mode == OUT_LIST && r->viewer == VIEWER_WEB ? l->focus : NULL;
     if (r->mode == OUT_CALLGRIND && l->focus[0]) { /* the word is the file */
@@ -132,26 +154,28 @@ static void report(const struct asked *a, const struct settings *s, struct profi
         settings.ignore = l->ignore;
         (void)fprintf(stderr, "Ignoring samples in call stacks that match '%s'\n", l->ignore);
     }
-    settings.cum = s->cum || l->cum;
+    settings.cum |= l->cum;
     settings.full_names = s->full_names || r->mode == OUT_COLLAPSED;
     if (l->lines) settings.by = "lines";
     (void)pprof_report(&once, &settings, p); /* said already what went wrong */
 }
 
 /* False: quit. */
-static bool obey(const struct asked *a, const struct settings *s, struct profile *p, char *text) {
+static bool obey(struct prompt_settings *now, const struct settings *s, struct profile *p,
+                 char *text) {
     struct line l;
     if (strncmp(text, "quit", 4) == 0) return false;
+    if (prompt_settings_obey(now, p, text)) return true;
     split(text, &l);
     if (l.command[0] == '\0' && !l.has_n) return true;
     if (strcmp(l.command, "exit") == 0 || strcmp(l.command, "q") == 0) return false;
     if (strcmp(l.command, "help") == 0) {
-        help();
+        help(now, l.focus);
         return true;
     }
     for (unsigned i = 0; i < N_ROWS; i++)
         if (strcmp(rows[i].name, l.command) == 0) {
-            report(a, s, p, &l, &rows[i]);
+            report(&now->asked, s, p, &l, &rows[i]);
             return true;
         }
     (void)fputs("Unknown command: try 'help'.\n", stderr);
@@ -216,10 +240,13 @@ static void lines_end(struct lines *l) {
 int pprof_prompt(const struct asked *a, const struct settings *s, struct profile *p) {
     const char *name = a->is_jeprof ? "jeprof" : "pprof";
     struct lines lines;
+    struct prompt_settings now;
     char *text;
+    prompt_settings_begin(&now, a);
     (void)fprintf(stderr, "Welcome to %s!  For help, type 'help'.\n", name);
     lines_begin(&lines, name);
-    while ((text = lines_next(&lines)) != NULL && obey(a, s, p, text)) {}
+    while ((text = lines_next(&lines)) != NULL && obey(&now, s, p, text)) {}
     lines_end(&lines);
+    prompt_settings_end(&now);
     return output_close(s, stdout) == EXIT_FINE ? 0 : 1;
 }

@@ -31,7 +31,7 @@ struct old_unit pprof_unit(const struct asked *a, const struct view *v) {
     for (const struct unit_row *r = units; a->unit && r->of; r++)
         if (strcmp(r->of, own) == 0 && strcasecmp(r->name, a->unit) == 0)
             u = (struct old_unit){r->divisor, r->decimals, r->name};
-    if (a->divide_by > 0) {
+    if (a->divide_by > 0 && a->divide_by != 1) {
         u.divisor *= a->divide_by;
         if (u.decimals == 0) u.decimals = 1;
     }
@@ -81,7 +81,7 @@ void pprof_put_text(const struct asked *a, const struct view *v, const struct vi
                     FILE *out) {
     struct old_unit u = pprof_unit(a, v);
     char flat[64], flat_share[32], sum_share[32], cum[64], cum_share[32];
-    double sum = 0;
+    double sum = 0, whole = pprof_whole(v);
     put_total(a, &u, per ? divided(v->total, per->total) : v->total, out);
     if (a->stacks) pprof_put_stacks(v, out);
     if (v->n_nodes > 1) qsort_r(v->order, v->n_nodes, sizeof *v->order, by_old_order, (void *)v);
@@ -95,10 +95,10 @@ void pprof_put_text(const struct asked *a, const struct view *v, const struct vi
         sum += n->flat;
         (void)fprintf(out, "%8s %6s %6s %8s %6s %s\n",
                       pprof_number(&u, shown_flat, flat, sizeof flat),
-                      percent(n->flat, v->shown, flat_share, sizeof flat_share),
-                      percent(sum, v->shown, sum_share, sizeof sum_share),
+                      percent(n->flat, whole, flat_share, sizeof flat_share),
+                      percent(sum, whole, sum_share, sizeof sum_share),
                       pprof_number(&u, shown_cum, cum, sizeof cum),
-                      percent(n->cum, v->shown, cum_share, sizeof cum_share), view_name(v, node));
+                      percent(n->cum, whole, cum_share, sizeof cum_share), view_name(v, node));
     }
 }
 

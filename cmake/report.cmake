@@ -21,12 +21,12 @@ set(VT_REPORT_SOURCES
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
     report/unpack.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
     report/names.c report/module.c report/symbols.c
-    report/regex.c report/view.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
+    report/regex.c report/view.c report/filter.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/label_frames.c report/write_top.c
     report/view_tags.c report/view_disasm.c report/write_tables.c
-    report/call_graph.c report/layout.c report/canvas.c report/view_graph.c
+    report/call_graph.c report/layout.c report/font.c report/raster.c report/canvas.c report/view_graph.c
     report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c
     report/elf_symbol.c report/control.c)
 
@@ -73,7 +73,7 @@ endif()
 
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
-    cli/pprof_prompt.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c)
+    cli/pprof_prompt.c cli/pprof_settings.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.

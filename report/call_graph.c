@@ -107,6 +107,12 @@ double graph_font(const struct call_graph *g, uint32_t node) {
 void graph_legend(const struct call_graph *g, char *out, size_t n_bytes) {
     const char *unit = g->o->unit.suffix;
     char total[64], shown[64], node[64], edge[64];
+    if (g->o->is_compact) {
+        const char *slash = strrchr(g->o->title, '/');
+        (void)snprintf(out, n_bytes, "%.2000s\nTotal %s: %s\n", slash ? slash + 1 : g->o->title,
+                       unit, graph_number(g, g->v->total, total, sizeof total));
+        return;
+    }
     (void)snprintf(out, n_bytes,
                    "%.2000s\nTotal %s: %s\nFocusing on: %s\nDropped nodes with <= %s abs(%s)\n"
                    "Dropped edges with <= %s %s\n",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/font.h"
 #include "report/text.h"
 
 #define HEAD 7.0         /* length of an arrow's head */
@@ -251,6 +252,110 @@ static void ps_curve(struct canvas *c, const struct layout_point *p, uint32_t n,
 
 static void ps_end(struct canvas *c) { (void)fputs("showpage\n%%EOF\n", c->out); }
 
+/* ---- PNG and GIF */
+
+#define PIXELS (96.0 / 72) /* of a point: what graphviz draws, too */
+#define MAX_PIXELS 1e8     /* of a picture; a larger one is drawn smaller */
+#define MAX_SIDE 65535.0   /* GIF's limit */
+#define LETTER_WIDTH 0.43  /* by the size of the font, as the rest: */
+#define LETTER_HEIGHT 0.69
+#define LETTER_STROKE 0.085
+#define DASH 5.0
+#define GAP 3.0
+
+static struct layout_point in_pixels(const struct canvas *c, double x, double y) {
+    return (struct layout_point){x * c->scale, y * c->scale};
+}
+
+static void raster_begin(struct canvas *c, const char *title) {
+    (void)title;
+    c->scale *= PIXELS;
+    c->scale = fmin(c->scale, fmin(sqrt(MAX_PIXELS / (c->w * c->h)), MAX_SIDE / fmax(c->w, c->h)));
+    raster_new(&c->raster, (uint32_t)fmax(1, c->w * c->scale), (uint32_t)fmax(1, c->h * c->scale));
+}
+
+static void raster_box(struct canvas *c, double x, double y, double w, double h, const char *fill) {
+    uint32_t rgb = fill[0] == '#' ? (uint32_t)strtoul(fill + 1, NULL, 16) : 0xffffff;
+    double s = c->scale, left = floor(x * s) + 0.5, top = floor(y * s) + 0.5;
+    double right = left + floor(w * s), bottom = top + floor(h * s);
+    const struct layout_point corners[] = {
+        {left, top}, {right, top}, {right, bottom}, {left, bottom}, {left, top}};
+    raster_fill(&c->raster, left, top, right - left, bottom - top, rgb);
+    for (unsigned i = 0; i < 4; i++) raster_line(&c->raster, corners[i], corners[i + 1], 1);
+}
+
+struct pen {
+    struct raster *raster;
+    double width;
+};
+
+static void put_stroke(void *context, struct layout_point from, struct layout_point to) {
+    const struct pen *pen = context;
+    raster_line(pen->raster, from, to, pen->width);
+}
+
+static void raster_text(struct canvas *c, double x, double y, double size, enum canvas_at at,
+                        const char *text, size_t n) {
+    struct pen pen = {&c->raster, fmax(0.9, size * c->scale * LETTER_STROKE)};
+    double left = text_left(x, size, at, text, n) + (CANVAS_CHARACTER - LETTER_WIDTH) / 2 * size;
+    for (size_t i = 0; i < n; i++) {
+        if (((unsigned char)text[i] & 0xc0) == 0x80) continue; /* the rest of a character */
+        struct font_place to = {left * c->scale, y * c->scale, LETTER_WIDTH * size * c->scale,
+                                LETTER_HEIGHT * size * c->scale};
+        font_draw(text[i], &to, put_stroke, &pen);
+        left += CANVAS_CHARACTER * size;
+    }
+}
+
+/* *done: how far along the pattern of dashes. */
+static void put_dashes(struct raster *r, struct layout_point a, struct layout_point b, double width,
+                       double scale, double *done) {
+    double length = hypot(b.x - a.x, b.y - a.y), from = 0;
+    while (from < length) {
+        double in = fmod(*done, (DASH + GAP) * scale),
+               rest = in < DASH * scale ? DASH * scale - in : (DASH + GAP) * scale - in;
+        double to = fmin(length, from + fmax(rest, 0.5)), s = from / length, t = to / length;
+        if (in < DASH * scale)
+            raster_line(r, (struct layout_point){a.x + s * (b.x - a.x), a.y + s * (b.y - a.y)},
+                        (struct layout_point){a.x + t * (b.x - a.x), a.y + t * (b.y - a.y)}, width);
+        *done += to - from;
+        from = to;
+    }
+}
+
+static void raster_curve(struct canvas *c, const struct layout_point *p, uint32_t n, double width,
+                         bool is_dashed) {
+    struct head h = head_of(p, n, width);
+    double done = 0, thick = fmax(0.7, width * c->scale);
+    struct layout_point from = in_pixels(c, p[0].x, p[0].y);
+    for (uint32_t i = 1; i + 2 < n; i += 3) {
+        const struct layout_point *q = p + i - 1;
+        double way = c->scale * (fabs(q[3].x - q[0].x) + fabs(q[3].y - q[0].y));
+        int n_steps = (int)fmin(200, 8 + way / 8);
+        for (int k = 1; k <= n_steps; k++) {
+            double t = (double)k / n_steps, s = 1 - t, a = s * s * s, b = 3 * s * s * t,
+                   d = 3 * s * t * t, e = t * t * t;
+            struct layout_point to = in_pixels(c, a * q[0].x + b * q[1].x + d * q[2].x + e * q[3].x,
+                                               a * q[0].y + b * q[1].y + d * q[2].y + e * q[3].y);
+            if (is_dashed)
+                put_dashes(&c->raster, from, to, thick, c->scale, &done);
+            else
+                raster_line(&c->raster, from, to, thick);
+            from = to;
+        }
+    }
+    raster_triangle(&c->raster, in_pixels(c, h.tip.x, h.tip.y), in_pixels(c, h.left.x, h.left.y),
+                    in_pixels(c, h.right.x, h.right.y));
+}
+
+static void raster_end(struct canvas *c) {
+    if (strcmp(c->kind->name, "gif") == 0)
+        raster_write_gif(&c->raster, c->out);
+    else
+        raster_write_png(&c->raster, c->out);
+    raster_free(&c->raster);
+}
+
 /* ---- the kinds */
 
 static const struct canvas_kind kinds[] = {
@@ -258,6 +363,10 @@ static const struct canvas_kind kinds[] = {
     {"pdf", pdf_begin, page_group, page_group_end, pdf_box, pdf_text, pdf_curve, pdf_end},
     {"ps", ps_begin, page_group, page_group_end, ps_box, ps_text, ps_curve, ps_end},
     {"ps2", ps_begin, page_group, page_group_end, ps_box, ps_text, ps_curve, ps_end},
+    {"png", raster_begin, page_group, page_group_end, raster_box, raster_text, raster_curve,
+     raster_end},
+    {"gif", raster_begin, page_group, page_group_end, raster_box, raster_text, raster_curve,
+     raster_end},
 };
 
 const struct canvas_kind *canvas_kind(const char *name) {

@@ -1,4 +1,4 @@
-/* canvas.h - lines and text on a page that becomes SVG, PDF or PostScript. One font of fixed width, so that the size of a
+/* canvas.h - lines and text on a page that becomes SVG, PDF, PostScript, PNG or GIF. One font of fixed width, so that the size of a
  * text is known without asking anybody.
  *
  * y grows downward, units are points.   Climate: cli.
@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "report/layout.h"
+#include "report/raster.h"
 
 #define CANVAS_CHARACTER 0.6 /* its width by the size of the font: Courier's, and of most like it */
 
@@ -21,11 +22,12 @@ struct canvas {
     char *text;
     size_t n_text;
     double w, h, scale;
+    struct raster raster; /* PNG, GIF */
     const struct canvas_kind *kind;
 };
 
 struct canvas_kind {
-    const char *name; /* "svg", "pdf", "ps" */
+    const char *name; /* "svg", "pdf", "ps", "png" ... */
     void (*begin)(struct canvas *c, const char *title);
     /* What follows until group_end belongs together and has a name. Only SVG keeps it. */
     void (*group)(struct canvas *c, const char *class, const char *id, const char *title);
@@ -39,7 +41,7 @@ struct canvas_kind {
     void (*end)(struct canvas *c);
 };
 
-/* "svg", "pdf", "ps" or "ps2"; NULL for what we cannot draw. */
+/* "svg", "pdf", "ps", "ps2", "png" or "gif"; NULL for what we cannot draw. */
 const struct canvas_kind *canvas_kind(const char *name);
 void canvas_begin(struct canvas *c, const struct canvas_kind *kind, FILE *out, double w, double h,
                   double scale, const char *title);

@@ -192,3 +192,21 @@ bool label_filter_matches(const struct label_filter *f, const struct profile *p,
         if (has_text(f, p, s, f->patterns[i].regex) != wants_all) return !wants_all;
     return wants_all;
 }
+
+bool *label_keys_wanted(const struct profile *p, const char *show, const char *hide,
+                        struct report_error *e) {
+    struct regex *shown = NULL, *hidden = NULL;
+    bool *is_wanted = NULL;
+    if ((!show || (shown = regex_new(show, "--tagshow", e)) != NULL) &&
+        (!hide || (hidden = regex_new(hide, "--taghide", e)) != NULL)) {
+        is_wanted = report_alloc(p->n_strings * sizeof *is_wanted);
+        for (uint32_t i = 0; i < p->n_labels; i++) { /* the same key twice costs little */
+            const char *key = profile_text(p, p->labels[i].key);
+            is_wanted[p->labels[i].key] =
+                (!shown || regex_matches(shown, key)) && !(hidden && regex_matches(hidden, key));
+        }
+    }
+    regex_free(shown);
+    regex_free(hidden);
+    return is_wanted;
+}

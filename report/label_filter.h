@@ -19,5 +19,8 @@ struct label_filter;
 struct label_filter *label_filter_new(const char *text, const char *option, struct report_error *e);
 void label_filter_free(struct label_filter *f);
 bool label_filter_matches(const struct label_filter *f, const struct profile *p, uint32_t sample);
+/* By string: keys of labels that `show` matches and `hide` does not, each a regexp or NULL. Malloc'ed; NULL: see the line. */
+bool *label_keys_wanted(const struct profile *p, const char *show, const char *hide,
+                        struct report_error *e);
 
 #endif

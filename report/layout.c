@@ -17,7 +17,8 @@
 
 #define SWEEPS 32
 #define GAP_X 14.0
-#define GAP_Y 15.0
+#define GAP_Y 24.0
+#define STUB 9.0     /* the last of an edge is straight: its arrow's head lies there */
 #define POINT_W 6.0  /* room for an edge that passes */
 #define PORT_STEP 14 /* edges leave a box so far apart, if it is wide enough */
 
@@ -26,6 +27,7 @@ struct item {
     double w, h, x, y;
     double
         anchor; /* edges pass so far right of its middle: a label stands right of its edge, a loop of its box */
+    double layer_h; /* of the highest in its layer */
     uint32_t layer, place, group;
     uint32_t first_up, n_up, first_down, n_down; /* in links */
 };
@@ -464,6 +466,7 @@ static struct layout_point place_down(struct making *m) {
             struct item *it = &m->items[m->layers[l][i]];
             it->x -= left;
             it->y = size.y + h / 2;
+            it->layer_h = h;
             if (m->layers[l][i] >= m->n_boxes) it->h = h; /* a point is as high as its layer */
             size.x = fmax(size.x, it->x + it->w / 2);
         }
@@ -496,22 +499,48 @@ static void add_curve(struct layout_edge *e, struct layout_point to) {
     *REPORT_PUSH(e->points, e->n_points, e->cap_points) = to;
 }
 
+/* A way between x and `to` beside a box of little height: does a higher box of its layer stand there? */
+static bool is_blocked(const struct making *m, uint32_t box, double x, double to) {
+    const struct item *it = &m->items[box];
+    double left = fmin(x, to), right = fmax(x, to);
+    for (uint32_t i = 0; i < m->n_in_layer[it->layer]; i++) {
+        uint32_t other = m->layers[it->layer][i];
+        const struct item *o = &m->items[other];
+        if (other != box && other < m->n_boxes && o->h > it->h && o->x - o->w / 2 < right &&
+            o->x + o->w / 2 > left)
+            return true;
+    }
+    return false;
+}
+
 static void draw_edge(struct making *m, uint32_t id) {
     struct layout_edge *e = &m->edges[id];
     const struct item *up = &m->items[upper(m, id)], *down = &m->items[lower(m, id)];
     uint32_t n = down->layer - up->layer - 1, first = m->first_item[id];
     *REPORT_PUSH(e->points, e->n_points, e->cap_points) =
         (struct layout_point){port(m, upper(m, id), first, true), up->y + up->h / 2};
+    double x = e->points[0].x, end = port(m, lower(m, id), first + n - 1, false);
+    bool is_turned = m->is_turned[id];
+    double straight =
+        (is_turned ? STUB : 0) + (is_blocked(m, upper(m, id), x, passes_at(&m->items[first]))
+                                      ? (up->layer_h - up->h) / 2
+                                      : 0);
+    if (straight > 0) add_curve(e, (struct layout_point){x, e->points[0].y + straight});
     for (uint32_t i = first; i < first + n; i++) {
         const struct item *it = &m->items[i];
         add_curve(e, (struct layout_point){passes_at(it), it->y - it->h / 2});
         add_curve(e, (struct layout_point){passes_at(it), it->y + it->h / 2});
     }
-    add_curve(e, (struct layout_point){port(m, lower(m, id), first + n - 1, false),
-                                       down->y - down->h / 2});
+    double y = down->y - down->h / 2;
+    straight = (is_turned ? 0 : STUB) +
+               (is_blocked(m, lower(m, id), passes_at(&m->items[first + n - 1]), end)
+                    ? (down->layer_h - down->h) / 2
+                    : 0);
+    if (straight > 0) add_curve(e, (struct layout_point){end, y - straight});
+    add_curve(e, (struct layout_point){end, y});
     const struct item *label = &m->items[m->label_item[id]];
     e->label = (struct layout_point){passes_at(label) + POINT_W / 2, label->y};
-    for (uint32_t i = 0; m->is_turned[id] && i < e->n_points / 2; i++) {
+    for (uint32_t i = 0; is_turned && i < e->n_points / 2; i++) {
         struct layout_point p = e->points[i];
         e->points[i] = e->points[e->n_points - 1 - i];
         e->points[e->n_points - 1 - i] = p;

@@ -7,10 +7,13 @@
  */
 #include "report/profile.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAST_STEP (1.0 / 1024) /* of values in differences: see round_for_sums() */
 
 /* ---- hashes of elements, for index_added() */
 
@@ -72,9 +75,9 @@ struct profile *profile_new(void) {
 
 void profile_free(struct profile *p) {
     if (p == NULL) return;
-    void *const arrays[] = {p->types,  p->mappings, p->functions, p->locations,   p->lines,
-                            p->stacks, p->frames,   p->samples,   p->values,      p->labels,
-                            p->notes,  p->comments, p->strings,   p->string_bytes};
+    void *const arrays[] = {p->types,  p->mappings, p->functions, p->locations,    p->lines,
+                            p->stacks, p->frames,   p->samples,   p->values,       p->labels,
+                            p->notes,  p->comments, p->strings,   p->string_bytes, p->base_totals};
     for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     index_free(&p->string_index);
     index_free(&p->function_index);
@@ -230,6 +233,16 @@ void profile_set_lines(struct profile *p, uint32_t location, const struct profil
     p->n_lines += n;
 }
 
+/* The index keeps to the first. */
+uint32_t profile_add_beside(struct profile *p, uint32_t location, const struct profile_line *lines,
+                            uint32_t n) {
+    struct profile_location l = p->locations[location];
+    l.n_lines = 0;
+    *REPORT_PUSH(p->locations, p->n_locations, p->cap_locations) = l;
+    profile_set_lines(p, p->n_locations - 1, lines, n);
+    return p->n_locations - 1;
+}
+
 uint32_t profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n) {
     uint32_t *slot = index_first(&p->stack_index, stack_key(locations, n));
     for (; *slot != INDEX_FREE; slot = index_next(&p->stack_index, slot)) {
@@ -359,16 +372,6 @@ static bool is_other_code(const struct moving *m, uint32_t moved, uint32_t from_
     return !is_proven && n > 0 && l->n_lines > 0 && !same_lines(m->to, l, lines, n);
 }
 
-/* Beside another location at the same place; the index keeps to the first. */
-static uint32_t add_beside(struct profile *p, uint32_t location, const struct profile_line *lines,
-                           uint32_t n) {
-    struct profile_location l = p->locations[location];
-    l.n_lines = 0;
-    *REPORT_PUSH(p->locations, p->n_locations, p->cap_locations) = l;
-    profile_set_lines(p, p->n_locations - 1, lines, n);
-    return p->n_locations - 1;
-}
-
 static uint32_t move_location(struct moving *m, uint32_t id) {
     if (m->locations[id] != PROFILE_NONE) return m->locations[id];
     struct profile_location l = m->from->locations[id];
@@ -387,7 +390,7 @@ static uint32_t move_location(struct moving *m, uint32_t id) {
         if (m->to->locations[moved].n_lines == 0 && l.n_lines > 0)
             profile_set_lines(m->to, moved, lines, l.n_lines);
         else if (is_other_code(m, moved, l.mapping, lines, l.n_lines))
-            moved = add_beside(m->to, moved, lines, l.n_lines);
+            moved = profile_add_beside(m->to, moved, lines, l.n_lines);
     }
     free(lines);
     return m->locations[id] = moved;
@@ -430,6 +433,20 @@ static uint32_t *none_yet(uint32_t n) {
     return ids;
 }
 
+/* Estimates are fractions, and what is added and taken away again in another order leaves crumbs: "-0.0 MB" of nothing.
+ * Multiples of one power of two, of which no sum needs more than 53 bits, have exact sums in any order. */
+static void round_for_sums(struct profile *p) {
+    for (uint32_t t = 0; t < p->n_types; t++) {
+        double gross = 0;
+        int exponent;
+        for (uint32_t i = t; i < p->n_values; i += p->n_types) gross += fabs(p->values[i]);
+        (void)frexp(gross, &exponent);
+        double step = fmax(LEAST_STEP, ldexp(1, exponent - 52));
+        for (uint32_t i = t; i < p->n_values; i += p->n_types)
+            p->values[i] = rint(p->values[i] / step) * step;
+    }
+}
+
 int profile_merge(struct profile *p, const struct profile *from, double factor) {
     uint32_t *types = none_yet(p->n_types), n_common = 0;
     for (uint32_t t = 0; t < p->n_types; t++) {
@@ -448,6 +465,7 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
     move_samples(&m, types, factor);
+    if (factor < 0) round_for_sums(p);
     p->is_difference = p->is_difference || from->is_difference || factor < 0;
     for (uint32_t i = 0; i < from->n_notes; i++) {
         uint32_t note = move_string(&m, from->notes[i]);

@@ -101,6 +101,8 @@ struct profile {
     uint32_t *frames;
     struct profile_sample *samples;
     double *values; /* n_samples * n_types */
+    double *
+        base_totals; /* by type, where shares are of what was subtracted: its absolute sum; or NULL */
     struct profile_label *labels;
     uint32_t *comments; /* strings */
     uint32_t *notes;    /* strings: what a user should know about this data, one line each */
@@ -142,6 +144,9 @@ uint32_t profile_add_named(struct profile *p, uint32_t mapping, const struct pro
                            uint32_t n);
 void profile_set_lines(struct profile *p, uint32_t location, const struct profile_line *lines,
                        uint32_t n);
+/* At the same place as another location, with other lines. */
+uint32_t profile_add_beside(struct profile *p, uint32_t location, const struct profile_line *lines,
+                            uint32_t n);
 uint32_t profile_add_stack(struct profile *p, const uint32_t *locations, uint32_t n);
 /* values[n_types] */
 void profile_add_sample(struct profile *p, uint32_t stack, const double *values);

@@ -145,7 +145,7 @@ static uint32_t node_with_name(struct making *m, uint32_t name, const struct pro
                                uint32_t location) {
     while (m->n_node_of <= name)
         *REPORT_PUSH(m->node_of, m->n_node_of, m->cap_node_of) = PROFILE_NONE;
-    if (m->node_of[name] == PROFILE_NONE) {
+    if (m->node_of[name] == PROFILE_NONE || m->o->is_each_place) {
         m->node_of[name] = m->v->n_nodes;
         *REPORT_PUSH(m->v->nodes, m->v->n_nodes, m->v->cap_nodes) =
             (struct view_node){.name = name,
@@ -342,11 +342,20 @@ static uint32_t *find_twins(const struct making *m) {
     return twin_of;
 }
 
+static double choose_whole(const struct view *v) {
+    double left = 0;
+    if (v->options.is_relative)
+        for (uint32_t i = 0; i < v->n_stacks; i++) left += fabs(v->stacks[i].value);
+    if (left > 0) return left;
+    const double *base = v->p->base_totals;
+    return base && base[v->options.type] > 0 ? base[v->options.type] : v->weight;
+}
+
 /* Samples are added up by stack twice: all of them, for what percentages are of, and those with the right labels. */
 static void make_stacks(struct making *m) {
     struct profile *p = m->p;
     struct view *v = m->v;
-    uint32_t *twin_of = p->is_difference ? find_twins(m) : NULL;
+    uint32_t *twin_of = p->is_difference && !m->o->is_each_place ? find_twins(m) : NULL;
     double *all = report_alloc(p->n_stacks * sizeof *all),
            *wanted = report_alloc(p->n_stacks * sizeof *wanted);
     bool *is_used = report_alloc(p->n_stacks * sizeof *is_used);
@@ -372,6 +381,7 @@ static void make_stacks(struct making *m) {
         uint32_t stack = p->samples[i].stack;
         v->has_sample[i] = v->has_sample[i] && is_used[twin_of ? twin_of[stack] : stack];
     }
+    v->whole = choose_whole(v);
     free(all);
     free(wanted);
     free(is_used);

@@ -36,6 +36,8 @@ struct view_options {
     bool all_frames;     /* do not cut off the allocator's own frames */
     bool drops_negative; /* differences below zero count as zero */
     bool sorts_by_cum;
+    bool is_each_place; /* each line of each location is a node: filter.c */
+    bool is_relative;   /* percentages are of what passed the filters, not of all */
     /* regexps, or NULL: keep and drop stacks; keep and drop frames; cut off the callers of the outermost match; cut off
      * what the innermost match calls */
     const char *focus, *ignore, *show, *hide, *show_from, *prune_from;
@@ -66,6 +68,7 @@ struct view {
     double total;  /* of the whole profile */
     double shown;  /* of what passed the filters */
     double weight; /* sum of absolute values of the whole profile, by stack */
+    double whole;  /* what percentages are of */
     struct view_node *nodes;
     uint32_t n_nodes, cap_nodes;
     uint32_t *order; /* nodes by flat or cum, largest first, then by name */
@@ -88,9 +91,9 @@ static inline const char *view_type(const struct view *v) {
 static inline const char *view_unit(const struct view *v) {
     return profile_text(v->p, v->p->types[v->options.type].unit);
 }
-/* Of what percentages are: the total, or for a difference the sum of all changes. */
+/* Of the whole: the total, or for a difference the sum of all changes, or what the base had. */
 static inline double view_percent(const struct view *v, double value) {
-    return v->weight == 0 ? 0 : 100 * value / v->weight;
+    return v->whole == 0 ? 0 : 100 * value / v->whole;
 }
 
 /* The name of a place nobody knows the function of: binary+0xoffset. */

@@ -1,4 +1,4 @@
-/* view_graph.c - the call graph drawn without graphviz: SVG, PDF, PostScript with the look of the old tools. What is in it
+/* view_graph.c - the call graph drawn without graphviz: SVG, PDF, PostScript, PNG, GIF, with the look of the old tools. What is in it
  * is call_graph.c's, where it lies is layout.c's, how it is written is canvas.c's.
  *
  * Of a difference, boxes of what grew are reddish and of what shrank bluish.   Climate: cli.
@@ -197,8 +197,6 @@ static void draw(struct drawing *d, const struct canvas_kind *kind, FILE *out) {
     for (uint32_t i = 0; i < d->g.n_nodes; i++) put_node(d, i);
     canvas_end(&d->c);
 }
-
-bool view_graph_knows(const char *format) { return canvas_kind(format) != NULL; }
 
 bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
                 FILE *out) {

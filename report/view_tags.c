@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/label_filter.h"
 #include "report/label_frames.h"
-#include "report/regex.h"
 
 struct tag {
     struct profile_label label; /* its number is 0 where the text counts */
@@ -81,30 +81,10 @@ static const struct table_column columns[] = {
     {"label", TABLE_TEXT, 0},
 };
 
-/* Which keys are wanted, by string: looked at once each. */
-static bool *wanted_keys(const struct view *v, struct report_error *e) {
-    const struct profile *p = v->p;
-    const struct view_options *o = &v->options;
-    struct regex *show = NULL, *hide = NULL;
-    bool *is_wanted = NULL;
-    if ((!o->tag_show || (show = regex_new(o->tag_show, "--tagshow", e)) != NULL) &&
-        (!o->tag_hide || (hide = regex_new(o->tag_hide, "--taghide", e)) != NULL)) {
-        is_wanted = report_alloc(p->n_strings * sizeof *is_wanted);
-        for (uint32_t i = 0; i < p->n_labels; i++) {
-            const char *key = profile_text(p, p->labels[i].key);
-            is_wanted[p->labels[i].key] =
-                (!show || regex_matches(show, key)) && !(hide && regex_matches(hide, key));
-        }
-    }
-    regex_free(show);
-    regex_free(hide);
-    return is_wanted;
-}
-
 int view_tags(const struct view *v, const struct view_print *how, struct report_error *e) {
     const struct profile *p = v->p;
     struct tags t = {.p = p};
-    bool *is_wanted = wanted_keys(v, e);
+    bool *is_wanted = label_keys_wanted(p, v->options.tag_show, v->options.tag_hide, e);
     if (is_wanted == NULL) return -EINVAL;
     index_init(&t.index);
     for (uint32_t i = 0; i < p->n_samples; i++) {

@@ -97,15 +97,18 @@ struct view_dot_options {
     double whole;                        /* what shares are of; 0: of what is shown */
     bool for_paper, for_screen;          /* one page; no line thinner than one */
     bool marks_leaks;
+    bool is_compact; /* the legend has the totals alone */
 };
 /* False: no node is large enough, and nothing was written. */
 bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
-/* The same graph drawn by ourselves as "svg", "pdf", "ps" or "ps2". */
+/* The same graph drawn by ourselves as "svg", "pdf", "ps", "ps2", "png" or "gif". */
 bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
                 FILE *out);
-bool view_graph_knows(const char *format);
 
-/* profile.proto, gzipped. Gives 0, or -1 with errno. */
+/* Leaves in the profile what passes the filters of the view: samples, frames, labels. -1: the line says why. */
+int profile_filter(struct profile *p, const struct view_options *options, struct report_error *e);
+
+/* profile.proto, gzipped: what its samples need, and all mappings. Gives 0, or -1 with errno. */
 int profile_write_proto(const struct profile *p, FILE *out);
 /* The table of view_top() as a profile.proto: one sample of one frame for each row, with the types cum and flat. */
 int profile_write_top(const struct view *v, FILE *out);

@@ -43,14 +43,43 @@ static void put_message(struct bytes *b, unsigned field, struct bytes *sub) {
     sub->n = 0;
 }
 
+/* What the samples need is written, with the numbers it has; strings get new ones, as they are needed. */
 struct writing {
     const struct profile *p;
     struct bytes whole, sub, part;
+    bool *is_location, *is_function; /* needed */
+    uint32_t *string_of;             /* by string: its new number; 0: none yet */
+    uint32_t *strings, n_strings, cap_strings;
 };
 
+static uint32_t text(struct writing *w, uint32_t id) {
+    if (id == 0) return 0;
+    if (w->string_of[id] == 0) {
+        *REPORT_PUSH(w->strings, w->n_strings, w->cap_strings) = id;
+        w->string_of[id] = w->n_strings; /* 0 is "" */
+    }
+    return w->string_of[id];
+}
+
+static void find_needed(struct writing *w) {
+    const struct profile *p = w->p;
+    w->is_location = report_alloc(p->n_locations * sizeof *w->is_location);
+    w->is_function = report_alloc(p->n_functions * sizeof *w->is_function);
+    w->string_of = report_alloc(p->n_strings * sizeof *w->string_of);
+    for (uint32_t i = 0; i < p->n_samples; i++) {
+        const struct profile_stack *s = &p->stacks[p->samples[i].stack];
+        for (uint32_t k = 0; k < s->n; k++) w->is_location[p->frames[s->first + k]] = true;
+    }
+    for (uint32_t i = 0; i < p->n_locations; i++) {
+        const struct profile_location *l = &p->locations[i];
+        for (uint32_t k = 0; w->is_location[i] && k < l->n_lines; k++)
+            w->is_function[p->lines[l->first_line + k].function] = true;
+    }
+}
+
 static void put_type(struct writing *w, unsigned field, const struct profile_type *t) {
-    put_number(&w->sub, 1, t->name);
-    put_number(&w->sub, 2, t->unit);
+    put_number(&w->sub, 1, text(w, t->name));
+    put_number(&w->sub, 2, text(w, t->unit));
     put_message(&w->whole, field, &w->sub);
 }
 
@@ -65,10 +94,10 @@ static void put_sample(struct writing *w, uint32_t i) {
     put_message(&w->sub, 2, &w->part);
     for (uint32_t k = 0; k < s->n_labels; k++) {
         const struct profile_label *l = &p->labels[s->first_label + k];
-        put_number(&w->part, 1, l->key);
-        put_number(&w->part, 2, l->text);
+        put_number(&w->part, 1, text(w, l->key));
+        put_number(&w->part, 2, text(w, l->text));
         put_number(&w->part, 3, (uint64_t)l->number);
-        put_number(&w->part, 4, l->unit);
+        put_number(&w->part, 4, text(w, l->unit));
         put_message(&w->sub, 3, &w->part);
     }
     put_message(&w->whole, 2, &w->sub);
@@ -80,8 +109,8 @@ static void put_mapping(struct writing *w, uint32_t i, bool has_functions) {
     put_number(&w->sub, 2, m->start);
     put_number(&w->sub, 3, m->limit);
     put_number(&w->sub, 4, m->offset);
-    put_number(&w->sub, 5, m->file);
-    put_number(&w->sub, 6, m->build_id);
+    put_number(&w->sub, 5, text(w, m->file));
+    put_number(&w->sub, 6, text(w, m->build_id));
     for (unsigned field = 7; field <= 10 && has_functions; field++) put_number(&w->sub, field, 1);
     put_message(&w->whole, 3, &w->sub);
 }
@@ -89,6 +118,7 @@ static void put_mapping(struct writing *w, uint32_t i, bool has_functions) {
 static void put_location(struct writing *w, uint32_t i) {
     const struct profile *p = w->p;
     const struct profile_location *l = &p->locations[i];
+    if (!w->is_location[i]) return;
     put_number(&w->sub, 1, i + 1);
     put_number(&w->sub, 2, l->mapping == PROFILE_NONE ? 0 : l->mapping + 1);
     put_number(&w->sub, 3, l->address);
@@ -103,10 +133,11 @@ static void put_location(struct writing *w, uint32_t i) {
 
 static void put_function(struct writing *w, uint32_t i) {
     const struct profile_function *f = &w->p->functions[i];
+    if (!w->is_function[i]) return;
     put_number(&w->sub, 1, i + 1);
-    put_number(&w->sub, 2, f->name);
-    put_number(&w->sub, 3, f->system_name ? f->system_name : f->name);
-    put_number(&w->sub, 4, f->file);
+    put_number(&w->sub, 2, text(w, f->name));
+    put_number(&w->sub, 3, text(w, f->system_name ? f->system_name : f->name));
+    put_number(&w->sub, 4, text(w, f->file));
     put_number(&w->sub, 5, f->start_line);
     put_message(&w->whole, 5, &w->sub);
 }
@@ -128,16 +159,17 @@ static void put_all(struct writing *w) {
     for (uint32_t i = 0; i < p->n_mappings; i++) put_mapping(w, i, has_functions[i]);
     for (uint32_t i = 0; i < p->n_locations; i++) put_location(w, i);
     for (uint32_t i = 0; i < p->n_functions; i++) put_function(w, i);
-    for (uint32_t i = 0; i < p->n_strings; i++)
-        put_bytes(&w->whole, 6, profile_text(p, i), p->strings[i].n);
-    put_number(&w->whole, 7, p->drop_frames);
-    put_number(&w->whole, 8, p->keep_frames);
+    put_number(&w->whole, 7, text(w, p->drop_frames));
+    put_number(&w->whole, 8, text(w, p->keep_frames));
     put_number(&w->whole, 9, (uint64_t)p->time_ns);
     put_number(&w->whole, 10, (uint64_t)p->duration_ns);
     if (p->period_type.name) put_type(w, 11, &p->period_type);
     put_number(&w->whole, 12, (uint64_t)p->period);
-    for (uint32_t i = 0; i < p->n_comments; i++) put_number(&w->whole, 13, p->comments[i]);
-    put_number(&w->whole, 14, p->types[p->default_type].name);
+    for (uint32_t i = 0; i < p->n_comments; i++) put_number(&w->whole, 13, text(w, p->comments[i]));
+    put_number(&w->whole, 14, text(w, p->types[p->default_type].name));
+    put_bytes(&w->whole, 6, "", 0);
+    for (uint32_t i = 0; i < w->n_strings; i++)
+        put_bytes(&w->whole, 6, profile_text(p, w->strings[i]), p->strings[w->strings[i]].n);
     free(has_functions);
 }
 
@@ -161,10 +193,11 @@ static int write_packed(const struct bytes *b, FILE *out) {
 
 int profile_write_proto(const struct profile *p, FILE *out) {
     struct writing w = {.p = p};
+    find_needed(&w);
     put_all(&w);
     int result = write_packed(&w.whole, out);
-    free(w.whole.at);
-    free(w.sub.at);
-    free(w.part.at);
+    void *const arrays[] = {w.whole.at,    w.sub.at,    w.part.at, w.is_location,
+                            w.is_function, w.string_of, w.strings};
+    for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     return result;
 }

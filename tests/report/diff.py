@@ -82,6 +82,25 @@ check("runs lie at different addresses", len({place(p) for p in again}) > 1, Tru
 for path in again:
     check("an equal run: nothing is left", diff(after, path)[0], {})
 
+# ---- estimates are fractions: a sampled file less itself is nothing, in whatever order it is added up
+sampled = os.path.join(folder, "sampled.heap")
+with open(sampled, "w") as f:
+    f.write("heap_v2/524288\n  t*: 600: 90000000 [0: 0]\n")
+    for i in range(600):
+        f.write(f"@ 0x{0x1000 + i % 7:x} 0x{0x2000 + i % 31:x} 0x{0x3000 + i:x}\n  t*: {1 + i % 13}: {999 * (1 + i * i % 77777)} [0: 0]\n")
+    f.write("\nMAPPED_LIBRARIES:\n")
+reordered = os.path.join(folder, "reordered.heap")
+blocks = open(sampled).read().split("@")
+with open(reordered, "w") as f:
+    f.write("@".join([blocks[0], *reversed(blocks[1:-1])]) + "@" + blocks[-1])
+for base in (sampled, reordered):
+    check("sampled, less itself: diff", diff(base, sampled)[0], {})
+    check("sampled, less itself: total", diff(base, sampled)[1]["total"], 0)
+    for tool in (JEPROF, PPROF):
+        check("sampled, less itself: --text", out(tool, "--text", "--base=" + base, sampled), "")
+        check("sampled, less itself: at the prompt", run(tool, "--interactive", "--base=" + base, sampled, stdin=b"top\n")[1], "Total: 0.0 MB\n")
+        check("sampled, less itself: --collapsed", out(tool, "--collapsed", "--base=" + base, sampled), "")
+
 # ---- another build at the same path: the old profile was given its names while its program was there
 path = build("here/app", OLD, *OLD_FLAGS)
 first = heap_of(folder, path, "first")

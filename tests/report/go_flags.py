@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """go_flags.py - the flags that the old names have from Go's pprof, beside `go tool pprof` where it is installed."""
 import collections
+import gzip
 import http.server
 import ssl
 import threading
@@ -117,7 +118,66 @@ for options, kept in ((["-focus=^f$"], 14), (["-ignore=^f$"], 17), (["-tagfocus=
     if GO:
         go("-proto", "-output=" + path, *options, labelled)
         check(f"-proto {options}: as Go's pprof", json.loads(out(VITRINE, "top", "--json", "--type=objects", path))["total"], kept)
-check_has("-proto with a filter of frames", run(PPROF, "-proto", "-hide=f", "-output=" + path, labelled)[2], "the filters of frames change nothing there")
+
+
+# ---- filters of frames and labels in what is written, sample by sample
+def samples_of(path):
+    """[(values, names leaf first, labels)], whoever wrote it"""
+    raw = json.loads(out(VITRINE, "raw", "--json", path))
+    names = {l["id"]: [f["function"] for f in l["lines"]] for l in raw["locations"]}
+    return sorted((s["values"], [n for l in s["stack"] for n in names[l]], sorted(map(str, s.get("labels", [])))) for s in raw["samples"]), {n for l in names.values() for n in l}
+
+
+FRAMES = {"-hide=^f$": 4, "-show=^(f|g|other)$": 3, "-show=nothing": 0, "-show_from=^f$": 4, "-prune_from=^f$": 5, "-tagshow=^user$": 5, "-taghide=e": 5, "-focus=alloc": 3}
+for option, n_names in FRAMES.items():
+    out(PPROF, "-proto", option, "-output=" + path, labelled)
+    ours, names = samples_of(path)
+    check(f"-proto {option}: functions", len(names), n_names)
+    if GO and n_names:
+        go("-proto", "-output=" + path, option, labelled)
+        check(f"-proto {option}: as Go's pprof", ours, samples_of(path)[0])
+out(PPROF, "-proto", "-hide=annette|^g$", "-taghide=user", "-output=" + path, labelled)
+check("-proto: what is left out is in no string", [w for w in (b"annette", b"/src/g.c", b"user") if w in gzip.open(path).read()], [])
+for option in ("-hide=app::inlined", "-show=app::", "-show_from=app::host", "-prune_from=app::host", "-hide=^app::Box"):
+    out(PPROF, "-proto", option, "-output=" + path, program, heap)
+    check(f"-proto {option} of a heap: the inlined calls too", out(PPROF, "--collapsed", path), out(PPROF, "--collapsed", option, program, heap))
+_, text, _ = run(PPROF, "--interactive", labelled, stdin=f"hide=^f$\nignore=alloc\nproto >{path}\n:\ntop\nproto >{path}.all\n".encode())
+check("proto at the prompt", samples_of(path)[1], {"main", "g", "other"})
+check("proto at the prompt: nothing is lost", (len(samples_of(path + ".all")[0]), " alloc\n" in text), (5, True))
+
+# ---- what percentages are of
+base = Profile([("objects", "count")], [(["a", "main"], {"objects": 40}, {}), (["b", "main"], {"objects": 10}, {})]).write(os.path.join(folder, "before.pb.gz"))
+now = Profile([("objects", "count")], [(["a", "main"], {"objects": 50}, {}), (["c", "main"], {"objects": 25}, {})]).write(os.path.join(folder, "now.pb.gz"))
+
+
+def shares(text):
+    return {m[2]: (m[0], m[1]) for m in re.findall(r"^\s*-?\d+\s+(\S+)%\s+\S+%\s+-?\d+\s+(\S+)%\s+(\w+)$", text, re.M)}
+
+
+def near(text):
+    return {n: (round(float(a)), round(float(b))) for n, (a, b) in shares(text).items()}
+
+
+check("-diff_base: shares are of the base", near(out(PPROF, "--text", "-diff_base=" + base, now)), {"a": (20, 20), "b": (-20, -20), "c": (50, 50), "main": (0, 50)})
+check("-base: shares are of the difference", near(out(PPROF, "--text", "-base=" + base, now)), {"a": (40, 40), "b": (-40, -40), "c": (100, 100), "main": (0, 100)})
+check("-diff_base in graphs", sorted(re.findall(r"\((-?[\d.]+%)\)", out(PPROF, "--dot", "-diff_base=" + base, now))), sorted(["20.0%", "-20.0%", "50.0%", "0.0%", "50.0%"]))
+rows_of = lambda *argv: {r["name"]: round(r["flat%"]) for r in json.loads(out(VITRINE, "diff", "--json", *argv, base, now))["rows"]}
+check("diff --of-base", rows_of("--of-base"), {"a": 20, "b": -20, "c": 50, "main": 0})
+check("diff without", rows_of(), {"a": 22, "b": -22, "c": 56, "main": 0})
+if GO:
+    check("-diff_base: as Go's pprof, which has no signs", near(go("-text", "-nodefraction=0", "-diff_base=" + base, now)),
+          {n: (abs(a), abs(b)) for n, (a, b) in near(out(PPROF, "--text", "-diff_base=" + base, now)).items()})
+status, text, errors = run(PPROF, "--text", "-base=" + base, "-diff_base=" + base, now)
+check("-base and -diff_base", (status, text, errors.splitlines()[0]), (1, "", "-base and -diff_base flags cannot both be specified"))
+self_share = lambda *argv: re.search(r"^\s+\d+\s+\d+\s+(\S+)%  f$", out(PPROF, "-tree", "-sample_index=objects", "-focus=^f$", *argv, labelled), re.M).group(1)
+check("-relative_percentages", (self_share(), self_share("-relative_percentages"), self_share("-relative_percentages=false")), ("45.16", "100.00", "45.16"))
+share_of_f = lambda *argv: round(next(r["cum%"] for r in json.loads(out(VITRINE, "top", "--json", "--type=objects", "--focus=^f$", *argv, labelled))["rows"] if r["name"] == "f"), 2)
+check("--relative", (share_of_f(), share_of_f("--relative")), (45.16, 100))
+if GO:
+    share = lambda *argv: re.search(r"(\S+)%\s+\|? ?f$", go("-text", "-sample_index=objects", "-focus=^f$", *argv, labelled), re.M).group(1)
+    check("-relative_percentages: as Go's pprof", (share(), share("-relative_percentages")), ("45.16", "100"))
+legend = lambda *argv: re.search(r'Legend.*label="(.*?)"', out(PPROF, "-dot", *argv, program, heap)).group(1).split("\\l")
+check("-compact_labels", (len(legend()), legend("-compact_labels")), (6, ["work", "Total MB: 5.1", ""]))
 if GO:
     out(PPROF, "-proto", "-add_comment=for all", "-output=" + path, labelled)
     check_has("-add_comment: Go's pprof reads it", go("-comments", path), "for all")

@@ -3,7 +3,9 @@
 
 On purpose we differ in edges of a function to itself: theirs count each turn of a recursion, ours each stack once.
 """
+import collections
 import xml.etree.ElementTree as xml
+import zlib
 
 from tool import *
 
@@ -121,10 +123,81 @@ for option, start in (("--pdf", b"%PDF"), ("--ps", b"%!PS")):
         check_has("pdf without graphviz: one page", out("pdfinfo", path), "Pages:           1")
     if option == "--ps" and shutil.which("gs"):
         check("ps without graphviz: ghostscript takes it", run("gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=nullpage", path)[0], 0)
-picture = os.path.join(folder, "x.png")
-status, _, errors = run(VITRINE, "graph", heap, "-o", picture, env=NO_DOT)
-check("png without graphviz: exit", (status, os.path.exists(picture)), (3, False))
-check_has("png without graphviz: message", errors, "png needs graphviz, and there is no 'no-such-dot'; svg, pdf and ps come without")
+
+
+# ---- our own pictures of pixels, read by readers of our own
+def png_pixels(data):
+    """(width, height, [(r, g, b)])"""
+    check("png: the beginning", data[:8], b"\x89PNG\r\n\x1a\n")
+    at, chunks = 8, {}
+    while at < len(data):
+        n = int.from_bytes(data[at:at + 4], "big")
+        name, body = data[at + 4:at + 8], data[at + 8:at + 8 + n]
+        check("png: the sum of a chunk", int.from_bytes(data[at + 8 + n:at + 12 + n], "big"), zlib.crc32(name + body))
+        chunks[name] = chunks.get(name, b"") + body
+        at += 12 + n
+    w, h = (int.from_bytes(chunks[b"IHDR"][i:i + 4], "big") for i in (0, 4))
+    rows, palette = zlib.decompress(chunks[b"IDAT"]), chunks[b"PLTE"]
+    colours = [tuple(palette[3 * i:3 * i + 3]) for i in range(len(palette) // 3)]
+    return w, h, [colours[c] for y in range(h) for c in rows[y * (w + 1) + 1:(y + 1) * (w + 1)]]
+
+
+def gif_pixels(data):
+    check("gif: the beginning and the end", (data[:6], data[-1:]), (b"GIF89a", b";"))
+    w, h = (int.from_bytes(data[i:i + 2], "little") for i in (6, 8))
+    colours = [tuple(data[13 + 3 * i:16 + 3 * i]) for i in range(256)]
+    at, packed = 13 + 768 + 10 + 1, b""
+    while data[at]:
+        packed += data[at + 1:at + 1 + data[at]]
+        at += 1 + data[at]
+    check("gif: the blocks end the picture", data[at:], b"\0;")
+    pixels, bits, n_bits, width, table, before = bytearray(), 0, 0, 9, [], None
+    for byte in packed:
+        bits |= byte << n_bits
+        n_bits += 8
+        if n_bits < width:
+            continue
+        code, bits, n_bits = bits & (1 << width) - 1, bits >> width, n_bits - width
+        if code == 257:
+            break
+        if code == 256:
+            table, width, before = [bytes([i]) for i in range(256)] + [b"", b""], 9, None
+            continue
+        run_of = table[code] if code < len(table) else before + before[:1]
+        pixels += run_of
+        if before is not None and len(table) < 4096:
+            table.append(before + run_of[:1])
+        if len(table) == 1 << width and width < 12:
+            width += 1
+        before = run_of
+    return w, h, [colours[c] for c in pixels]
+
+
+for what, argv, papers in (("heap", [heap], {"white"}), ("a difference", ["--base=" + base, now], {"white", "red", "blue"})):
+    pictures = []
+    for kind, read in (("png", png_pixels), ("gif", gif_pixels)):
+        picture = os.path.join(folder, "own." + kind)
+        check(f"{what}: {kind} without graphviz: exit, no word", run(VITRINE, "graph", *argv, "-o", picture, env=NO_DOT), (0, "", ""))
+        data = open(picture, "rb").read()
+        pictures.append(read(data))
+        check_has(f"{what}: {kind}: `file` knows it", out("file", picture), kind.upper() + " image data") if shutil.which("file") else None
+    check(f"{what}: both have the same pixels", pictures[0] == pictures[1], True)
+    w, h, pixels = pictures[0]
+    check(f"{what}: all pixels are there", (len(pixels), w > 300, h > 300), (w * h, True, True))
+    seen = collections.Counter(pixels)
+    check(f"{what}: papers", {n for n, c in (("white", (255, 255, 255)), ("red", (0xfd, 0xec, 0xea)), ("blue", (0xe6, 0xee, 0xfc))) if seen[c] > 1000}, papers)
+    check(f"{what}: ink", 0.005 < seen[(0, 0, 0)] / len(pixels) < 0.2 and len(seen) > 40, True)
+    out(VITRINE, "graph", *argv, "-o", os.path.join(folder, "same.svg"), env=NO_DOT)
+    root = xml.parse(os.path.join(folder, "same.svg")).getroot()
+    check(f"{what}: as large as the SVG", [round(v) for v in (w / float(root.get("width")) * 30, h / float(root.get("height")) * 30)], [40, 40])
+    for g in root.iter(SVG + "g"):  # where a box of the SVG is, there is a frame; in it ink, in legible amounts
+        if g.get("class") != "node":
+            continue
+        x, y, bw, bh = (float(g.find(SVG + "rect").get(k)) * 4 / 3 for k in ("x", "y", "width", "height"))
+        row = pixels[int(y) * w:(int(y) + 1) * w]
+        check(f"{what}: the upper side of a box", all(sum(c) < 100 for c in row[int(x) + 2:int(x + bw) - 2]), True)
+        inside = [pixels[r * w + c] for r in range(int(y) + 3, int(y + bh) - 2) for c in range(int(x) + 3, int(x + bw) - 2)]
+        check(f"{what}: letters in a box", 0.03 < sum(1 for c in inside if sum(c) < 384) / len(inside) < 0.4, True)
 status, text, errors = run(PPROF, "--svg", "--base=" + heap, program, heap, env=NO_DOT)
 check("nothing to draw, without graphviz", (status, text, "No nodes to print" in errors), (1, "", True))
 
@@ -143,26 +216,19 @@ FAKES = {"exit 3: dot: out of paper": fake("fails", "cat >/dev/null; echo half a
 open(os.path.join(folder, "not_executable"), "w").close()
 for why, program_of_it in FAKES.items():
     env = {"DOT": program_of_it}
-    for kind, first in (("svg", "<?xml"), ("ps", "%!PS")):
+    for kind, first in (("svg", b"<?xml"), ("ps", b"%!PS"), ("png", b"\x89PNG"), ("gif", b"GIF89a")):
         picture = os.path.join(folder, "fallback." + kind)
         status, text, errors = run(VITRINE, "graph", heap, "-o", picture, env=env)
         check(f"{why}: {kind}: exit, one line", (status, errors.count("\n")), (0, 1))
         check_has(f"{why}: {kind}: message", errors, f"warning: '{program_of_it}' could not draw the graph: {why}; it is drawn without")
-        check(f"{why}: {kind}: a whole picture", open(picture).read().startswith(first), True)
-    for kind in ("png", "gif"):
-        picture = os.path.join(folder, "fallback." + kind)
-        status, text, errors = run(VITRINE, "graph", heap, "-o", picture, env=env)
-        check(f"{why}: {kind}: exit, one line, no file", (status, errors.count("\n"), os.path.exists(picture)), (3, 1, False))
-        check_has(f"{why}: {kind}: message", errors, f"error: '{program_of_it}' could not draw the graph: {why}; svg, pdf and ps come without it")
-    status, text, errors = run(PPROF, "--gif", program, heap, env=env)
-    check(f"{why}: pprof --gif: exit, no output", (status, text), (1, ""))
+        check(f"{why}: {kind}: a whole picture", open(picture, "rb").read().startswith(first), True)
     picture = os.path.join(folder, "named.gif")
     status, text, errors = run(PPROF, "--gif", "-output=" + picture, program, heap, env=env)
-    check(f"{why}: pprof -output: exit, no file", (status, os.path.exists(picture)), (1, False))
+    check(f"{why}: pprof -output: exit, the picture", (status, open(picture, "rb").read()[:6]), (0, b"GIF89a"))
 pipe = os.path.join(folder, "pipe.png")
 os.mkfifo(pipe)
 reader = subprocess.Popen(["cat", pipe], stdout=subprocess.DEVNULL)
-check("a pipe as the output: exit", run(VITRINE, "graph", heap, "-o", pipe, env=NO_DOT)[0], 3)
+check("a pipe as the output: nothing to draw", run(VITRINE, "graph", "--base=" + heap, heap, "-o", pipe, env=NO_DOT)[0], 1)
 check("a pipe as the output is not removed", (reader.wait(), os.path.exists(pipe)), (0, True))
 
 # ---- graphviz's pictures

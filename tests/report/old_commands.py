@@ -81,11 +81,15 @@ if DOT:
     if je:
         check_picture("jeprof --show_bytes --pdf", bytes_of(JEPROF, "--show_bytes", "--pdf", program, je)[0], "pdf", ("main", "Total B: 5"))
 else:
-    print("graphviz is not here: GIF and PNG not drawn")
+    print("graphviz is not here: its pictures are not drawn")
 alone = {"DOT": "no-such-dot"}  # drawn by ourselves
 check_svg("--svg without graphviz", bytes_of(PPROF, "--svg", program, first, env=alone)[0], FUNCTIONS)
 check_picture("--pdf without graphviz", bytes_of(PPROF, "--pdf", program, first, env=alone)[0], "pdf", FUNCTIONS)
 check_picture("--ps without graphviz", bytes_of(PPROF, "--ps", program, first, env=alone)[0], "ps", FUNCTIONS)
+for kind in ("gif", "png"):
+    check_picture(f"--{kind} without graphviz", bytes_of(PPROF, "--" + kind, program, first, env=alone)[0], kind)
+    data, errors = bytes_of(PPROF, "--" + kind, program, "--base=" + first, second, env=alone, status=1)
+    check(f"--{kind} of no difference, without graphviz", (data, "No nodes to print" in errors), (b"", True))
 text = bytes_of(PPROF, "--dot", program, first)[0].decode()
 check("--dot: the first line", text.splitlines()[0], 'digraph "./a.out; 5.1 MB" {')
 check("--dot: the last line", text.splitlines()[-1], "}")

@@ -5,6 +5,7 @@ import select
 import termios
 import time
 
+from proto import Profile
 from tool import *
 
 folder = scratch()
@@ -122,4 +123,73 @@ if PEER_JEPROF:
         check("totals as jeprof", totals(ours), totals(theirs))
         for name in ("app::small", "app::large", "main"):
             check(f"{name} as jeprof", rows(ours)[0].get(name), rows(theirs)[0].get(name))
+
+# ---- settings, beside those of the Go tool's prompt
+labelled = Profile([("objects", "count"), ("space", "bytes")], [
+    (["alloc", "main"], {"objects": 1, "space": 4096}, {"user": "ann"}), (["alloc", "f", "main"], {"objects": 2, "space": 2000}, {"user": "bob"}),
+    (["other", "g", "f", "main"], {"objects": 4, "space": 80000}, {"user": "annette"}), (["other", "f", "g", "main"], {"objects": 8, "space": 800}, {}),
+    (["other", "main"], {"objects": 16, "space": 1600}, {})]).write(os.path.join(folder, "labels.pb.gz"))
+
+
+def prompt_of(*argv):
+    """Of a tool: lines to {name: (flat, cum)} of the last table, and all that was said."""
+    def ask(*lines):
+        status, text, errors = run(*argv, labelled, stdin="\n".join([*lines, ""]).encode(), env={"HOME": folder, "PPROF_TMPDIR": folder})
+        check(f"{lines}: exit", status, 0)
+        table = {}
+        for line in text.splitlines():
+            m = re.match(r"(?:\(pprof\) )?\s*(\d+)\s+\S+%\s+\S+%\s+(\d+)\s+\S+%\s+(\S.*)", line)
+            if m:
+                table[m.group(3)] = (int(m.group(1)), int(m.group(2)))
+            elif "Total:" in line or "Showing nodes" in line:
+                table = {}
+        return table, text, errors
+    return ask
+
+
+ours, theirs = prompt_of(PPROF, "--interactive"), prompt_of(GO, "tool", "pprof") if GO else None
+everything = {"main": (0, 31), "f": (0, 14), "g": (0, 12), "alloc": (3, 3), "other": (28, 28)}
+SETTINGS = {
+    ("objects", "top"): everything,
+    ("sample_index=objects", "top"): everything,
+    ("sample_index=0", "focus=^f$", "ignore=alloc", "top"): {"main": (0, 12), "f": (0, 12), "g": (0, 12), "other": (12, 12)},
+    ("objects", "focus=^f$", "ignore=alloc", ":", "top"): everything,
+    ("objects", "focus=^f$", "focus=", "top"): everything,
+    ("objects", "focus=^f$", "top ^alloc$"): {"main": (0, 3), "f": (0, 2), "alloc": (3, 3)},
+    ("objects", "hide=^(f|g)$ //: these two", "top"): {"main": (0, 31), "alloc": (3, 3), "other": (28, 28)},
+    ("objects", "show=^(f|g)$", "top"): {"f": (10, 14), "g": (4, 12)},
+    ("objects", "show_from=^f$", "top"): {"f": (0, 14), "g": (0, 4), "alloc": (2, 2), "other": (12, 12)},
+    ("objects", "prune_from=^g$", "top"): {"main": (0, 31), "f": (0, 6), "g": (12, 12), "alloc": (3, 3), "other": (16, 16)},
+    ("objects", "tagfocus=ann", "top"): {"main": (0, 5), "f": (0, 4), "g": (0, 4), "alloc": (1, 1), "other": (4, 4)},
+    ("objects", "tagignore=ann", "top"): {"main": (0, 26), "f": (0, 10), "g": (0, 8), "alloc": (2, 2), "other": (24, 24)},
+    ("objects", "granularity=files", "top"): {f"/src/{n}.c": v for n, v in everything.items()},
+    ("objects", "sort=cum", "top 1"): {"main": (0, 31)},
+    ("objects", "sort=cum", "sort=flat", "top1"): {"other": (28, 28)},
+    ("objects", "nodecount=2", "top"): {"other": (28, 28), "alloc": (3, 3)},
+}
+for lines, expected in SETTINGS.items():
+    check(f"{lines}", ours(*lines)[0], expected)
+    if GO:
+        check(f"{lines}: as Go's pprof", theirs(*lines)[0], expected)
+check("lines, alone", ours("objects", "lines", "top1")[0], {"other /src/other.c:13": (28, 28)})
+check("mean_space", re.findall(r"Total: (\S+)", ours("show_bytes", "mean_space", "top", "total_space", "top")[1]), ["2854", "88496"])
+check("they last", ours("focus=alloc", "top", "top")[1].count("After focusing on 'alloc'"), 2)
+text = ours("focus=x y", "sort=cum", "options")[1]
+check("options: as many as are in the help", len(re.findall(r"^  \w+ +=", text, re.M)), len(re.findall(r"^    \w+ ", ours("help")[1], re.M)))
+check("options: values", dict(re.findall(r"^  (focus|sort|granularity|sample_index|nodecount) += (.*?) *(?://:.*)?$", text, re.M)),
+      {"focus": "x y", "sort": "cum", "granularity": "functions", "sample_index": "space", "nodecount": "-1"})
+check("options: what may be", re.findall(r"(sort|sample_index) .*//: (.*)", text), [("sample_index", "[objects | space]"), ("sort", "[cum | flat]")])
+if GO:
+    row = re.compile(r"^ *(?:\(pprof\) )? ?(\w+) +=", re.M)
+    check("options: all of Go's pprof", set(row.findall(theirs("options")[1])) - set(row.findall(text)), set())
+ERRORS = {"focus": "please specify a value, e.g. focus=<val>", "focus x": "did you mean: focus=x", "sort=size": 'invalid "sort" value "size"',
+          "sample_index=speed": 'sample_index "speed" must be one of: [objects | space]', "nodecount=few": 'Value "few" invalid for option nodecount',
+          "trim=maybe": "Option trim does not take an argument", "tagroot=user": "tagroot counts while the profile is read", "help nothing": "Unknown command: nothing",
+          "what=ever": "Unknown command: try 'help'."}
+for line, message in ERRORS.items():
+    table, _, errors = ours("objects", line, "top")
+    check_has(line, errors, f"(pprof) {message}")
+    check(f"{line}: nothing changed, one line", (table, errors.count("\n")), (everything, 3))
+check_has("help focus", ours("help focus")[1], "focus: only stacks with a matching function")
+check_has("help top", ours("help top")[1], "the N largest (10)")
 done()

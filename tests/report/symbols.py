@@ -69,12 +69,22 @@ for version in ("4", "5"):
     check("split: nothing is missing", "debug data" in names(profile)[1], False)
     packed = [n for n in os.listdir(os.path.dirname(program)) if n.endswith(".dwo")]
     check("split: a .dwo file", len(packed), 1)
+    if shutil.which("llvm-dwp"):
+        status, _, errors = run("llvm-dwp", "-e", program, "-o", program + ".dwp")
+        check(f"dwarf {version}: the package is there", (status, os.path.exists(program + ".dwp")), (0, True))
     os.unlink(os.path.join(os.path.dirname(program), packed[0]))
     seen, errors = names(profile)
     check_names(f"dwarf {version} without its .dwo", seen, {**EXPECTED, 3: "app::host"})
     check_has(f"dwarf {version} without its .dwo: said", errors, f"'{program}' has its debug data in '{program}.dwo', which is not here")
     check(f"dwarf {version} without its .dwo: said once", errors.count("debug data"), 1)
     check_has(f"dwarf {version} without its .dwo: lines all the same", out(VITRINE, "top", "--by=lines", "--all-frames", profile), f"where.cc:{LINE_OF_3}")
+
+    # ... and without symbols nobody knows a name: then places, never the names of others
+    out("objcopy", "-w", "--strip-symbol=*", program)
+    seen, errors = names(profile)
+    check(f"dwarf {version} without its .dwo and without symbols: places", [n for i, n in seen.items() if i <= 5 and not re.fullmatch(r"where\+0x[0-9a-f]+", n)], [])
+    check(f"dwarf {version} without its .dwo and without symbols: all of them", set(EXPECTED) <= set(seen), True)
+    check(f"dwarf {version} without its .dwo and without symbols: said once", errors.count(f"'{program}.dwo', which is not here (packages, .dwp, are not read)"), 1)
 
 # a library that was given an address of its own, as prelink does
 program, profile = build("prelinked", library_flags=["-Wl,-Ttext-segment=0x3000000"])

@@ -82,6 +82,28 @@ static void edges_meet_boxes(const struct graph *g) {
     }
 }
 
+/* An edge lies in no box, its own two at their rims. */
+static void edges_avoid_boxes(const struct graph *g) {
+    for (uint32_t i = 0; i < g->n_edges; i++) {
+        const struct layout_edge *e = &g->edges[i];
+        for (uint32_t k = 0; e->from != e->to && k < 8 * e->n_points; k++) {
+            const struct layout_point *p = &e->points[k / 24 * 3];
+            double t = k % 24 / 24.0, s = 1 - t;
+            if (k / 24 * 3 + 3 >= e->n_points) break;
+            double x = s * s * s * p[0].x + 3 * s * s * t * p[1].x + 3 * s * t * t * p[2].x +
+                       t * t * t * p[3].x,
+                   y = s * s * s * p[0].y + 3 * s * s * t * p[1].y + 3 * s * t * t * p[2].y +
+                       t * t * t * p[3].y;
+            for (uint32_t b = 0; b < g->n_boxes; b++) {
+                const struct layout_box *box = &g->boxes[b];
+                if (fabs(x - box->x) < (box->w - box->loop) / 2 - 0.01 &&
+                    fabs(y - box->y) < box->h / 2 - 0.01)
+                    fail_msg("edge %u lies in box %u", i, b);
+            }
+        }
+    }
+}
+
 static struct graph boxes(uint32_t n) {
     struct graph g = {.n_boxes = n};
     for (uint32_t i = 0; i < n; i++)
@@ -126,6 +148,7 @@ TEST(layout, circles_loops_and_islands_are_placed) {
     boxes_are_apart(&g);
     labels_are_apart(&g);
     edges_meet_boxes(&g);
+    edges_avoid_boxes(&g);
     assert_true(g.boxes[1].y > g.boxes[0].y && g.boxes[2].y > g.boxes[1].y);
     forget(&g);
 }
@@ -162,6 +185,7 @@ TEST(layout, nothing_overlaps_in_any_graph) {
         boxes_are_apart(&g);
         labels_are_apart(&g);
         edges_meet_boxes(&g);
+        edges_avoid_boxes(&g);
         forget(&g);
     }
 }
