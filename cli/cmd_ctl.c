@@ -12,6 +12,7 @@
 #include "report/control.h"
 
 #define DEFAULT_TIMEOUT_S 5
+#define SPELLED_BYTES 64 /* a command and what it takes */
 
 enum takes { NOTHING, PATH, ANY_PATH, BYTES, SWITCH };
 
@@ -30,8 +31,8 @@ static const struct row {
 
 /* ---- arguments */
 
-/* Names are C's; people write cpu-start. */
-static char written(char c) { return c == '_' ? '-' : c; }
+/* Names are C's; people write cpu-start, or cpu start. */
+static char written(char c) { return c == '_' || c == ' ' ? '-' : c; }
 
 static bool is_named(const struct row *row, const char *name) {
     const char *own = row->name;
@@ -39,10 +40,30 @@ static bool is_named(const struct row *row, const char *name) {
     return *own == '\0' && *name == '\0';
 }
 
+/* As people write it, with the word for what it takes. */
+static const char *spell(const struct row *row, char *out, size_t n_bytes) {
+    (void)snprintf(out, n_bytes, "%s", row->name);
+    for (char *c = out; *c; c++) *c = written(*c);
+    size_t n = strlen(out);
+    (void)snprintf(out + n, n_bytes - n, "%s%s", *row->word ? " " : "", row->word);
+    return out;
+}
+
 static const struct row *find_row(const char *name) {
     for (unsigned i = 0; i < N_ROWS; i++)
         if (is_named(&rows[i], name)) return &rows[i];
     return NULL;
+}
+
+/* The command, of one word or of two, and the index of its argument; NULL: unknown. */
+static const struct row *read_command(const struct settings *s, uint32_t *argument) {
+    char both[SPELLED_BYTES];
+    const struct row *row = find_row(s->files[1]);
+    *argument = 2;
+    if (row != NULL || s->n_files < 3) return row;
+    *argument = 3;
+    int n = snprintf(both, sizeof both, "%s %s", s->files[1], s->files[2]);
+    return n < (int)sizeof both ? find_row(both) : NULL;
 }
 
 static bool read_bytes(const char *word, uint64_t *out) {
@@ -148,16 +169,19 @@ static int ask(const struct settings *s, int pid, const struct control_question 
 static int ctl_run(struct settings *s) {
     char path[VT_CONTROL_TEXT_BYTES];
     int pid;
-    const char *word = s->n_files > 2 ? s->files[2] : NULL;
-    const struct row *row = find_row(s->files[1]);
+    uint32_t argument;
+    const struct row *row = read_command(s, &argument);
+    const char *word = s->n_files > argument ? s->files[argument] : NULL;
     if (!read_pid(s->files[0], &pid)) return EXIT_USAGE;
     if (row == NULL) {
         say_error("unknown command '%s'; 'vitrine ctl --help' lists them", s->files[1]);
         return EXIT_USAGE;
     }
     bool is_wanted = row->takes != NOTHING && row->takes != ANY_PATH;
-    if ((is_wanted && word == NULL) || (row->takes == NOTHING && word != NULL) || s->n_files > 3) {
-        say_error("usage: vitrine ctl PID %s%s%s", row->name, *row->word ? " " : "", row->word);
+    if ((is_wanted && word == NULL) || (row->takes == NOTHING && word != NULL) ||
+        s->n_files > argument + 1) {
+        char usage[SPELLED_BYTES];
+        say_error("usage: vitrine ctl PID %s", spell(row, usage, sizeof usage));
         return EXIT_USAGE;
     }
     struct control_question q = {.command = row->command};
@@ -168,17 +192,15 @@ static int ctl_run(struct settings *s) {
 static void ctl_more_help(FILE *out) {
     (void)fputs("\ncommands:\n", out);
     for (unsigned i = 0; i < N_ROWS; i++) {
-        char left[64];
-        (void)snprintf(left, sizeof left, "%s %s", rows[i].name, rows[i].word);
-        for (char *c = left; *c; c++) *c = written(*c);
-        (void)fprintf(out, "  %-16s %s\n", left, rows[i].help);
+        char left[SPELLED_BYTES];
+        (void)fprintf(out, "  %-23s %s\n", spell(&rows[i], left, sizeof left), rows[i].help);
     }
 }
 
 const struct command cmd_ctl = {
     .name = "ctl",
     .usage = "ctl [OPTION...] PID COMMAND [ARGUMENT]",
-    .summary = "ask a running program for heap and CPU profiles, statistics and more",
+    .summary = "ask a running program for heap, CPU and contention profiles, statistics and more",
     .example = "vitrine ctl 1234 dump /tmp/now.heap",
     .groups = {options_control},
     .min_files = 2,

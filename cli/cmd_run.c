@@ -35,6 +35,8 @@ const struct probe probes[] = {
      "does not use libc's malloc, or ended by _exit()"},
     {offsetof(struct settings, cpu), "VITRINE_CPU_PROFILE", ".cpu", run_cpu_name, "CPU",
      "ended before it was loaded"},
+    {offsetof(struct settings, contention), "VITRINE_CONTENTION_PROFILE", ".contention",
+     run_contention_name, "contention", "ended before it was loaded"},
     {0},
 };
 
@@ -280,6 +282,8 @@ static const struct option_row options_run[] = {
     {"heap", 0, OPTION_FLAG, AT(heap), NULL,
      "where memory is held, by call stack (default, if nothing else is asked for)"},
     {"cpu", 0, OPTION_FLAG, AT(cpu), NULL, "where CPU time goes, by call stack"},
+    {"contention", 0, OPTION_FLAG, AT(contention), NULL,
+     "where threads wait for mutexes, read-write locks and conditions, by call stack"},
     {"exact", 0, OPTION_FLAG, AT(exact), NULL, "every allocation, not samples; slow"},
     {"rate", 0, OPTION_TEXT, AT(rate), "BYTES", "mean bytes between samples (default: 64K)"},
     {"every", 0, OPTION_TEXT, AT(every), "AMOUNT",

@@ -41,7 +41,7 @@ struct settings {
     const char *format;
     uint32_t timeout_s; /* 0: the command's own */
     /* what `run` records */
-    bool heap, cpu, exact;
+    bool heap, cpu, contention, exact;
     const char *rate, *every;
     /* what is no option */
     const char **files;

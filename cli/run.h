@@ -41,6 +41,7 @@ struct run {
 
 bool run_heap_name(const char *rest, struct dump_name *out); /* .PID.NNNN.heap, .PID.peak.heap */
 bool run_cpu_name(const char *rest, struct dump_name *out);  /* .cpu, .cpu_PID of a child */
+bool run_contention_name(const char *rest, struct dump_name *out); /* .contention, as with .cpu */
 
 /* On stderr: how it ended, and of each probe the sums, the top sites, the files and a flame graph, which is drawn here. */
 void run_report(const struct run *r, const struct settings *s);

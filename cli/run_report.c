@@ -3,7 +3,8 @@
  *   FOLDER/NAME.PID.NNNN.heap   the last one tells what is live at exit
  *   FOLDER/NAME.PID.peak.heap   what was in use when most was, unless it was recorded exactly
  *   FOLDER/NAME.cpu             CPU time; of children NAME.cpu_PID
- *   FOLDER/NAME.PID.heap.svg    made here; for CPU time .CPU.svg
+ *   FOLDER/NAME.contention      time waited; of children as with .cpu
+ *   FOLDER/NAME.PID.heap.svg    made here; for CPU time .CPU.svg, for waits .contention.svg
  *
  * Climate: cli.
  */
@@ -34,12 +35,23 @@ bool run_heap_name(const char *rest, struct dump_name *out) {
     return strcmp(out->is_peak ? end + 4 : end, ".heap") == 0;
 }
 
-bool run_cpu_name(const char *rest, struct dump_name *out) {
+/* SUFFIX, or SUFFIX_PID. */
+static bool read_lasting_name(const char *suffix, const char *rest, struct dump_name *out) {
     char *end;
-    if (strncmp(rest, ".cpu", 4) != 0) return false;
-    if (rest[4] == '\0') return true;
-    out->pid = (pid_t)strtol(rest + 5, &end, 10);
-    return rest[4] == '_' && out->pid > 0 && *end == '\0';
+    size_t n = strlen(suffix);
+    if (strncmp(rest, suffix, n) != 0) return false;
+    if (rest[n] == '\0') return true;
+    if (rest[n] != '_') return false;
+    out->pid = (pid_t)strtol(rest + n + 1, &end, 10);
+    return out->pid > 0 && *end == '\0';
+}
+
+bool run_cpu_name(const char *rest, struct dump_name *out) {
+    return read_lasting_name(".cpu", rest, out);
+}
+
+bool run_contention_name(const char *rest, struct dump_name *out) {
+    return read_lasting_name(".contention", rest, out);
 }
 
 /* Of one process. */
@@ -189,6 +201,21 @@ static void say_none(const struct run *r, const struct probe *p) {
         say_warning("no %s profile: '%s' %s", p->what, r->name, p->none);
 }
 
+/* Of profiles that tell of time: words for it and for what was counted, and the latter's type. */
+static const struct lasting {
+    enum profile_kind kind;
+    const char *time, *count, *count_type;
+} lastings[] = {
+    {PROFILE_CPU, "CPU time", "samples", "samples"},
+    {PROFILE_CONTENTION, "time waited", "waits", "contentions"},
+};
+
+static const struct lasting *lasting_of(const struct profile *p) {
+    for (unsigned i = 0; p != NULL && i < sizeof lastings / sizeof *lastings; i++)
+        if (lastings[i].kind == p->kind) return &lastings[i];
+    return NULL;
+}
+
 /* What is shown of a process: one profile in detail. */
 struct subject {
     const struct run *run;
@@ -208,7 +235,8 @@ static void choose_view(struct subject *j) {
     if (j->dumps->peak[0]) {
         j->what = "in use at the peak";
     } else if (!is_heap) {
-        j->what = j->figures && j->figures->kind == PROFILE_CPU ? "CPU time" : "in all";
+        const struct lasting *l = lasting_of(j->figures);
+        j->what = l != NULL ? l->time : "in all";
     } else if (is_sampled(j->figures) && total_of(j->figures, "inuse_space") > 0) {
         j->what = "in use at exit";
     } else {
@@ -237,12 +265,14 @@ static void put_figures(const struct subject *j, const struct view *v) {
     if (j->figures == NULL) return;
     if (j->figures->kind == PROFILE_HEAP) {
         put_heap(j->figures);
-    } else if (j->figures->kind == PROFILE_CPU) {
-        (void)fprintf(
-            stderr, "  %-16s %12s\n  %-16s %12.0f\n", "CPU time",
-            table_number(table_unit_for(view_unit(v), v->total), v->total, number, sizeof number),
-            "samples", total_of(j->figures, "samples"));
+        return;
     }
+    const struct lasting *l = lasting_of(j->figures);
+    if (l == NULL) return;
+    (void)fprintf(
+        stderr, "  %-16s %12s\n  %-16s %12.0f\n", l->time,
+        table_number(table_unit_for(view_unit(v), v->total), v->total, number, sizeof number),
+        l->count, total_of(j->figures, l->count_type));
 }
 
 static void put_subject(const struct subject *j) {

@@ -34,7 +34,11 @@ extern "C" {
     ROW(7, stop, NOTHING, "", "write no more of them")                                             \
     ROW(8, cpu_start, PATH, "FILE", "begin a CPU profile, to be written to FILE")                  \
     ROW(9, cpu_dump, ANY_PATH, "[PATH]", "write what there is of it, to PATH or FILE, and go on")  \
-    ROW(10, cpu_stop, NOTHING, "", "end it and write FILE")
+    ROW(10, cpu_stop, NOTHING, "", "end it and write FILE")                                        \
+    ROW(11, contention_start, PATH, "FILE", "begin a contention profile, to be written to FILE")   \
+    ROW(12, contention_dump, ANY_PATH, "[PATH]",                                                   \
+        "write what there is of it, to PATH or FILE, and go on")                                   \
+    ROW(13, contention_stop, NOTHING, "", "end it and write FILE")
 
 enum vt_control_command {
 #define VT_CONTROL_ROW(number, name, takes, word, help) VT_CONTROL_##name = (number),
@@ -60,7 +64,7 @@ struct vt_control_answer {
     uint64_t number;                  /* purge: bytes given back */
     uint64_t data;                    /* stats: where the text is, until the next request */
     uint64_t n_bytes;                 /* of it */
-    char text[VT_CONTROL_TEXT_BYTES]; /* dump, cpu_dump, cpu_stop: the file's name; with a NUL */
+    char text[VT_CONTROL_TEXT_BYTES]; /* dump and others that wrote a file: its name; with a NUL */
 };
 
 struct vt_control {

@@ -6,6 +6,9 @@
  *     -> libc's own           while no profile is being made
  *     -> timed_...            else: tries, and if that fails, waits with an eye on the clock
  *
+ * A profile may begin inside malloc or in a signal handler (life/control.c), where libc must not be asked for anything: what was never
+ * called yet stays with first_..., which looks at `is_watched` when it has found libc's.
+ *
  * To try first is right for nearly all kinds of locks: what cannot be had at once, for whichever reason (an error-checking mutex that
  * is ours), is left to the real function, which knows what to answer. A wait that is cancelled is not counted.
  *
@@ -98,6 +101,8 @@ static int try_mutex(pthread_mutex_t *m) {
          const struct timespec *restrict t),                                                       \
         (c, m, k, t), NEVER_AT_ONCE, (c), NO_VERSION)
 
+static _Atomic bool is_watched; /* a profile is being made */
+
 /* For each: its type, where libc's is (NULL: not looked for yet, or there is none), and what is called. */
 #define DECLARE(name, parameters, arguments, try, tried, version)                                  \
     typedef int name##_type parameters;                                                            \
@@ -106,15 +111,10 @@ static int try_mutex(pthread_mutex_t *m) {
     static _Atomic(name##_type *) now_##name = first_##name;
 LOCKS(DECLARE)
 
-/* acquire, here and in the names below: real_ is there when timed_ is found; pairs with watch. relaxed else: it is an address. */
+/* acquire, here and in the names below: real_ is there when timed_ is found; pairs with watch. relaxed else: it is an address.
+ * seq_cst: first_ writes real_ and reads is_watched, watch writes is_watched and reads real_. So either the first sees the watch,
+ * or the watch the function, and puts the right one in its place; then the exchange here finds that it came too late. */
 #define DEFINE(name, parameters, arguments, try, tried, version)                                   \
-    static name##_type *find_##name(void) {                                                        \
-        name##_type *real = atomic_load_explicit(&real_##name, memory_order_relaxed);              \
-        if (real != NULL) return real;                                                             \
-        real = (name##_type *)find(#name, version);                                                \
-        atomic_store_explicit(&real_##name, real, memory_order_relaxed);                           \
-        return real;                                                                               \
-    }                                                                                              \
     static int timed_##name parameters {                                                           \
         int err = try tried;                                                                       \
         if (is_had(err)) return err;                                                               \
@@ -126,11 +126,14 @@ LOCKS(DECLARE)
     }                                                                                              \
     static VT_COLD int first_##name parameters {                                                   \
         name##_type *first = first_##name;                                                         \
-        name##_type *real = find_##name();                                                         \
+        name##_type *real = (name##_type *)find(#name, version);                                   \
         if (real == NULL) return ENOSYS; /* older than the function */                             \
-        (void)atomic_compare_exchange_strong_explicit(&now_##name, &first, real,                   \
-                                                      memory_order_relaxed, memory_order_relaxed); \
-        return real arguments;                                                                     \
+        atomic_store_explicit(&real_##name, real, memory_order_seq_cst);                           \
+        bool is_timed = atomic_load_explicit(&is_watched, memory_order_seq_cst);                   \
+        (void)atomic_compare_exchange_strong_explicit(&now_##name, &first,                         \
+                                                      is_timed ? timed_##name : real,              \
+                                                      memory_order_release, memory_order_relaxed); \
+        return is_timed ? timed_##name arguments : real arguments;                                 \
     }                                                                                              \
     VT_EXPORT int name parameters {                                                                \
         return atomic_load_explicit(&now_##name, memory_order_acquire) arguments;                  \
@@ -138,9 +141,13 @@ LOCKS(DECLARE)
 LOCKS(DEFINE)
 
 int vt__watch_locks(bool on) {
+    atomic_store_explicit(&is_watched, on, memory_order_seq_cst);
 #define WATCH(name, parameters, arguments, try, tried, version)                                    \
-    if (find_##name() != NULL)                                                                     \
-        atomic_store_explicit(&now_##name, on ? timed_##name : find_##name(), memory_order_release);
+    {                                                                                              \
+        name##_type *real = atomic_load_explicit(&real_##name, memory_order_seq_cst);              \
+        if (real != NULL)                                                                          \
+            atomic_store_explicit(&now_##name, on ? timed_##name : real, memory_order_release);    \
+    }
     LOCKS(WATCH)
     return 0;
 }

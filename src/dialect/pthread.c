@@ -1,5 +1,5 @@
-/* pthread.c - pthread_create: libc's; while the CPU profiler is on, the new thread makes itself known to it first. Shared
- * libraries only: in a static program the profiler finds threads when they run.
+/* pthread.c - pthread_create: libc's; the new thread first arranges for its end to be told, and makes itself known to the CPU profiler
+ * while that is on. Shared libraries only: in a static program the profiler finds threads when they run.
  * Climate: host. */
 #include <dlfcn.h>
 #include <errno.h>

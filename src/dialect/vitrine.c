@@ -100,7 +100,7 @@ VT_EXPORT int vt_cpu_stop(void) { return vt__life_cpu_stop(); }
 
 VT_EXPORT int vt_contention_start(const char *file) {
     int err = vt__life_start();
-    return err != 0 ? err : vt__life_contention_start(file);
+    return err != 0 ? err : vt__life_contention_start(file, /* is_unprepared */ false);
 }
 
 VT_EXPORT int vt_contention_dump(const char *path) { return vt__life_contention_dump(path); }

@@ -1,6 +1,6 @@
 /* contention.c - contention profiles: when they begin and end.
  *
- *   by option (contention_profile) from before main to the end; by call (vt_contention_start)
+ *   by option (contention_profile) from before main to the end; by call (vt_contention_start) or by another process (control.c)
  *
  * As with CPU profiles (cpu.c), a file is written at the beginning and at the end, the child of a fork goes on with its own, and leaves none
  * if it never waited.
@@ -16,7 +16,6 @@
 #include "dump/cpu_profile.h"
 #include "heap/upcalls.h"
 #include "life/forks.h"
-#include "life/profile_file.h"
 #include "life/since.h"
 #include "life/upcalls.h"
 #include "os/held.h"
@@ -94,10 +93,10 @@ static int stop_locked(void) {
 
 /* ---- for others ---- */
 
-int vt__life_contention_start(const char *file) {
+int vt__life_contention_start(const char *file, bool is_unprepared) {
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
     watch_forks();
-    vt__stack_modules_changed(); /* where libc does not tell, we look */
+    if (!is_unprepared) vt__stack_modules_changed(); /* where libc does not tell, we look */
     uint64_t mask = vt__lock_held(&lock);
     int err = contention.is_on ? -EBUSY : vt__profile_file_set(&contention.file, file);
     if (err == 0) err = start_locked(vt__os_wall_ns());
@@ -117,6 +116,19 @@ int vt__life_contention_dump(const char *path) {
     int err = contention.is_on ? write_profile(path) : -ENOENT;
     vt__unlock_held(&lock, mask);
     return err;
+}
+
+bool vt__life_contention_is_on(void) {
+    uint64_t mask = vt__lock_held(&lock);
+    bool is_on = contention.is_on;
+    vt__unlock_held(&lock, mask);
+    return is_on;
+}
+
+void vt__life_contention_file(char name[VT_PROFILE_NAME_BYTES]) {
+    uint64_t mask = vt__lock_held(&lock);
+    (void)vt__profile_file_name(&contention.file, name);
+    vt__unlock_held(&lock, mask);
 }
 
 /* ---- from the environment ---- */

@@ -21,6 +21,7 @@
 #include "dump/stats.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/contention.h"
 #include "life/cpu.h"
 #include "life/forks.h"
 #include "life/life.h"
@@ -121,24 +122,56 @@ static int do_cpu_start(const struct vt_control_request *r) {
     return err == -EBUSY ? refuse(err, "a CPU profile is being made already") : err;
 }
 
-/* What was written, if it was. */
-static int tell_cpu_file(int err, const char *path) {
+/* A profile that lasts from its start to its stop. */
+struct lasting {
+    const char *none;
+    bool (*is_on)(void);
+    void (*own_file)(char name[VT_PROFILE_NAME_BYTES]);
+};
+static const struct lasting cpu = {"no CPU profile is being made", vt__cpu_is_on,
+                                   vt__life_cpu_file};
+static const struct lasting contention = {"no contention profile is being made",
+                                          vt__life_contention_is_on, vt__life_contention_file};
+
+/* What was written, if it was: the path that was asked for, or the profile's own. */
+static int tell_file(const struct lasting *p, int err, const char *path) {
     char name[VT_PROFILE_NAME_BYTES];
-    if (err == -ENOENT && !vt__cpu_is_on()) return refuse(err, "no CPU profile is being made");
+    if (err == -ENOENT && !p->is_on()) return refuse(err, p->none);
     if (err != 0) return err;
-    if (path == NULL) vt__life_cpu_file(name);
+    if (path == NULL) p->own_file(name);
     put_text(path != NULL ? path : name);
     return 0;
 }
 
+static const char *path_of(const struct vt_control_request *r) {
+    return r->text[0] != '\0' ? r->text : NULL;
+}
+
 static int do_cpu_dump(const struct vt_control_request *r) {
-    const char *path = r->text[0] != '\0' ? r->text : NULL;
-    return tell_cpu_file(vt__life_cpu_dump(path), path);
+    return tell_file(&cpu, vt__life_cpu_dump(path_of(r)), path_of(r));
 }
 
 static int do_cpu_stop(const struct vt_control_request *r) {
     (void)r;
-    return tell_cpu_file(vt__life_cpu_stop(), NULL);
+    return tell_file(&cpu, vt__life_cpu_stop(), NULL);
+}
+
+static int do_contention_start(const struct vt_control_request *r) {
+    if (r->text[0] == '\0') return refuse(-EINVAL, "no file");
+    int err = vt__life_contention_start(r->text, /* is_unprepared */ true);
+    if (err == -EBUSY) return refuse(err, "a contention profile is being made already");
+    if (err == -ENOTSUP)
+        return refuse(err, "the program is linked statically: its locks are libc's");
+    return err;
+}
+
+static int do_contention_dump(const struct vt_control_request *r) {
+    return tell_file(&contention, vt__life_contention_dump(path_of(r)), path_of(r));
+}
+
+static int do_contention_stop(const struct vt_control_request *r) {
+    (void)r;
+    return tell_file(&contention, vt__life_contention_stop(), NULL);
 }
 
 static int (*const commands[])(const struct vt_control_request *r) = {

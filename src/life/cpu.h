@@ -38,7 +38,7 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid);
 struct vt_birth;
 typedef void *vt_thread_main(void *arg);
 struct vt_birth *vt__life_birth(vt_thread_main *start, void *arg); /* NULL: start it as it is */
-void vt__life_watch_births(void);                                  /* once, before any */
+void vt__life_watch_births(void);                                  /* before any; also again */
 vt_thread_main vt__life_born;                                      /* with it as its argument */
 void vt__life_stillborn(struct vt_birth *b); /* there was no thread after all */
 

@@ -1,7 +1,11 @@
 /* cpu_births.c - threads that begin while the CPU profiler is on make themselves known to it, and leave it at their end.
  *
  * What a new thread is to run waits in a birth, from pthread_create to its first instruction. Births are few at any time and
- * are used again; there is no malloc to take them from. The end of a thread is told by a pthread key, as elsewhere (thread.c).
+ * are used again; there is no malloc to take them from, and no system call is made: the program may be under a filter. The end of a
+ * thread is told by a pthread key, as elsewhere (thread.c).
+ *
+ * The end is arranged for in each thread, also while the profiler is off: one that begins before a profile and ends during it may
+ * never have run at one of the system's ticks, and when it has ended, nobody knows its CPU time any more.
  *
  * Climate: host.   Owns: the births, the key.   Locks: none; a stack of free ones, whose head carries a count of changes.
  */
@@ -24,20 +28,19 @@ struct vt_birth {
 };
 
 static struct {
-    struct vt_region region;
     _Atomic uint32_t n;
-    _Atomic uint64_t free; /* count of changes << 32 | number of the first; 0: none */
-} births = {.region = VT_REGION(MAX_BIRTHS * sizeof(struct vt_birth), KiB(4))};
+    _Atomic uint64_t free;           /* count of changes << 32 | number of the first; 0: none */
+    struct vt_birth all[MAX_BIRTHS]; /* takes no room in the file, nor memory before it is used */
+} births;
 
 static struct {
-    pthread_key_t key;
-    bool is_there; /* else ends are noticed when a profile is written */
+    _Atomic bool is_asked_for;
+    _Atomic bool is_there; /* else ends are noticed when a profile is written */
+    pthread_key_t key;     /* written before is_there */
 } key;
 
 /* Numbers begin with 1. */
-static struct vt_birth *birth_at(uint32_t number) {
-    return (struct vt_birth *)(void *)vt__region_base(&births.region) + (number - 1);
-}
+static struct vt_birth *birth_at(uint32_t number) { return &births.all[number - 1]; }
 
 static struct vt_birth *pop(void) {
     /* acquire: pairs with the release in vt__life_stillborn */
@@ -68,15 +71,14 @@ void vt__life_stillborn(struct vt_birth *b) {
 static struct vt_birth *make(void) {
     uint32_t n = atomic_load_explicit(&births.n, memory_order_relaxed);
     do {
-        if (n >= MAX_BIRTHS || !vt__region_ready(&births.region, (n + 1) * sizeof(struct vt_birth)))
-            return NULL;
+        if (n >= MAX_BIRTHS) return NULL;
     } while (!atomic_compare_exchange_weak_explicit(&births.n, &n, n + 1, memory_order_relaxed,
                                                     memory_order_relaxed));
     return birth_at(n + 1);
 }
 
 struct vt_birth *vt__life_birth(vt_thread_main *start, void *arg) {
-    if (!vt__cpu_is_on()) return NULL;
+    vt__life_watch_births();
     struct vt_birth *b = pop();
     if (b == NULL) b = make();
     if (b == NULL) return NULL; /* the scout finds it */
@@ -91,12 +93,20 @@ static void ends(void *unused) {
     vt__stack_thread_ends();
 }
 
-void vt__life_watch_births(void) { key.is_there = pthread_key_create(&key.key, ends) == 0; }
+void vt__life_watch_births(void) {
+    if (atomic_load_explicit(&key.is_asked_for, memory_order_relaxed) ||
+        atomic_exchange_explicit(&key.is_asked_for, true, memory_order_relaxed))
+        return;
+    bool is_there = pthread_key_create(&key.key, ends) == 0;
+    /* release: the key is there when the word is; pairs with the acquire in has_key */
+    atomic_store_explicit(&key.is_there, is_there, memory_order_release);
+}
+
+static bool has_key(void) { return atomic_load_explicit(&key.is_there, memory_order_acquire); }
 
 /* Not promised to be safe in a handler, but so it is: for the first keys libc only stores the value into the thread's block. */
 void vt__life_cpu_seen(void) {
-    if (!key.is_there || key.key >= VT_PLAIN_KEYS || pthread_setspecific(key.key, &key) != 0)
-        return;
+    if (!has_key() || key.key >= VT_PLAIN_KEYS || pthread_setspecific(key.key, &key) != 0) return;
     vt__stack_thread_is_watched();
 }
 
@@ -105,7 +115,8 @@ void *vt__life_born(void *arg) {
     vt_thread_main *start = b->start;
     void *start_arg = b->arg;
     vt__life_stillborn(b);
-    vt__cpu_task_begins((uintptr_t)start);
-    if (key.is_there) pthread_setspecific(key.key, &key);
+    /* if a profile begins just now, it finds this thread in /proc */
+    if (vt__cpu_is_on()) vt__cpu_task_begins((uintptr_t)start);
+    if (has_key()) pthread_setspecific(key.key, &key);
     return start(start_arg);
 }

@@ -19,7 +19,7 @@ struct vt_door {
 
 extern const struct vt_door vt__door;
 
-/* Waits for libc's locks and conditions are told to probe/waits.c, or no more. 0, or -ENOTSUP. Host. */
+/* Waits for libc's locks and conditions are told to probe/waits.c, or no more. 0, or -ENOTSUP. Also in a signal handler. */
 int vt__watch_locks(bool on);
 
 VT_HIDDEN_END

@@ -58,10 +58,34 @@ check_cpu() { # check_cpu WHAT
     rm "$TMP/c.$mode" "$TMP/c.part"
 }
 
-for mode in read poll threads fast slow none fork own blocked; do
+# a contention profile of what is waited for meanwhile
+check_contention() { # check_contention WHAT
+    refuses 3 "no contention profile is being made" "$pid" contention-stop
+    refuses 3 "no contention profile is being made" "$pid" contention-dump
+    refuses 3 "no such file or directory" "$pid" contention-start /nowhere/at/all
+    asks "$pid" contention-start "$TMP/w.$mode"
+    refuses 3 "is being made already" "$pid" contention-start "$TMP/d"
+    [ "$mode" != late ] || kill -USR1 "$pid"
+    sleep 0.3
+    [ "$(asks "$pid" contention-dump "$TMP/w.part")" = "$TMP/w.part" ] || fail "$1: expected the name of the file in between"
+    [ "$(asks "$pid" contention dump)" = "$TMP/w.$mode" ] || fail "$1: expected the name of the profile's own file"
+    [ "$(asks "$pid" contention stop)" = "$TMP/w.$mode" ] || fail "$1: expected the file's name"
+    for f in "$TMP/w.part" "$TMP/w.$mode"; do
+        "$VITRINE_BIN" top --json "$f" >"$TMP/w.json" || fail "$1: expected a profile that can be read"
+        case $mode in
+        waits) grep -q '"name":"wait_for_mutex"' "$TMP/w.json" && grep -q '"name":"pthread_mutex_lock"' "$TMP/w.json" ;;
+        late) grep -q '"name":"wait_for_reading"' "$TMP/w.json" && grep -q '"name":"pthread_rwlock_rdlock"' "$TMP/w.json" ;;
+        *) grep -q '"total":0' "$TMP/w.json" ;;
+        esac || fail "$1: expected the waits of the program in $f, saw $(cat "$TMP/w.json")"
+    done
+    rm "$TMP/w.$mode" "$TMP/w.part"
+}
+
+for mode in read poll threads fast slow waits late none fork own blocked; do
     run "$mode"
     check_all "$mode"
     check_cpu "$mode"
+    check_contention "$mode"
     end
 done
 for program in static static_pie; do
@@ -69,6 +93,8 @@ for program in static static_pie; do
     run read "$TMP/$program"
     check_all "$program"
     check_cpu "$program"
+    refuses 3 "the program is linked statically: its locks are libc's" "$pid" contention-start "$TMP/w"
+    refuses 3 "no contention profile is being made" "$pid" contention-stop
     end
 done
 
@@ -97,3 +123,8 @@ asks "$pid" start "$TMP/late"
 asks "$pid" cpu-start "$TMP/late.cpu"
 end
 [ -s "$TMP/late.0001.heap" ] && [ -s "$TMP/late.cpu" ] || fail "expected profiles at exit"
+run waits
+asks "$pid" contention-start "$TMP/late.waits"
+sleep 0.2
+end
+"$VITRINE_BIN" top --json "$TMP/late.waits" | grep -q '"name":"wait_for_mutex"' || fail "expected a contention profile at exit"

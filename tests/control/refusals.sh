@@ -16,6 +16,9 @@ refuses 2 "a process and a command are needed" "$plain"
 refuses 2 "unknown command 'dmup'" "$plain" dmup
 refuses 2 "usage: vitrine ctl PID rate BYTES" "$plain" rate
 refuses 2 "usage: vitrine ctl PID stop" "$plain" stop now
+refuses 2 "usage: vitrine ctl PID contention-start FILE" "$plain" contention start
+refuses 2 "usage: vitrine ctl PID contention-stop" "$plain" contention stop now
+refuses 2 "unknown command 'contention'" "$plain" contention begin
 refuses 2 "'rate' wants a number of bytes such as 512K, not 'often'" "$plain" rate often
 refuses 2 "not '99999999999T'" "$plain" rate 99999999999T
 refuses 2 "'exact' is on or off, not 'maybe'" "$plain" exact maybe

@@ -7,6 +7,8 @@
  *   threads   every thread blocked: some in a lock, one in poll(), the first in read()
  *   fast      mallocs and frees one small block, over and over: the slow path is never taken
  *   slow      takes the slow path over and over
+ *   waits     waits for a mutex over and over, in wait_for_mutex
+ *   late      the same with a read-write lock, in wait_for_reading, and takes none before it gets SIGUSR1
  *   none      blocked in read(), and malloc was never called
  *   fork      the child of a fork is to be asked, blocked in read(); the parent waits for it
  *   own       has a handler of its own for SIGURG, and takes the slow path now and then
@@ -94,6 +96,56 @@ static void *wait_in_poll_thread(void *arg) {
     return arg;
 }
 
+/* Two threads: one has the lock nearly all the time. */
+static pthread_mutex_t contended = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
+static volatile sig_atomic_t is_told;
+
+static void on_told(int number) {
+    (void)number;
+    is_told = 1;
+}
+
+static void *hold_mutex(void *arg) {
+    for (; !has_input(); usleep(100)) {
+        pthread_mutex_lock(&contended);
+        usleep(10000);
+        pthread_mutex_unlock(&contended);
+    }
+    return arg;
+}
+
+static void *hold_writing(void *arg) {
+    for (; !has_input(); usleep(100)) {
+        pthread_rwlock_wrlock(&written);
+        usleep(10000);
+        pthread_rwlock_unlock(&written);
+    }
+    return arg;
+}
+
+__attribute__((noinline)) static void wait_for_mutex(void) {
+    pthread_mutex_lock(&contended);
+    pthread_mutex_unlock(&contended);
+}
+
+__attribute__((noinline)) static void wait_for_reading(void) {
+    pthread_rwlock_rdlock(&written);
+    pthread_rwlock_unlock(&written);
+}
+
+static int go_waiting(void *(*hold)(void *), void (*wait_once)(void)) {
+    pthread_t id;
+    if (pthread_create(&id, NULL, hold, NULL) != 0) return 6;
+    while (!has_input()) wait_once();
+    return pthread_join(id, NULL) != 0 ? 6 : 0;
+}
+
+static int go_waiting_late(void) {
+    while (!has_input() && !is_told) usleep(1000);
+    return go_waiting(hold_writing, wait_for_reading);
+}
+
 static void block_urgent(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -134,7 +186,10 @@ int main(int argc, char **argv) {
         sigaction(SIGURG, &action, NULL);
     }
     if (strcmp(mode, "blocked") == 0 || strcmp(mode, "deaf") == 0) block_urgent();
+    if (strcmp(mode, "late") == 0) signal(SIGUSR1, on_told);
     say_ready();
+    if (strcmp(mode, "waits") == 0 && go_waiting(hold_mutex, wait_for_mutex) != 0) return 6;
+    if (strcmp(mode, "late") == 0 && go_waiting_late() != 0) return 6;
     if (strcmp(mode, "poll") == 0) wait_in_poll(0);
     if (strcmp(mode, "fast") == 0) go_fast();
     if (strcmp(mode, "slow") == 0) go_slowly(0);

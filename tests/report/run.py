@@ -12,7 +12,7 @@ from tool import *
 folder = scratch()
 SUBJECT = os.path.join(folder, "subject")
 CC = os.environ.get("CC", "cc")
-out(CC, "-O1", "-g", os.path.join(HERE, "subject.c"), "-o", SUBJECT)
+out(CC, "-O1", "-g", "-pthread", os.path.join(HERE, "subject.c"), "-o", SUBJECT)
 
 
 def vrun(*argv, **more):
@@ -117,6 +117,22 @@ check("cpu of a shell: status", status, 2)
 check_has("cpu of a shell: of its child", errors, "sh recorded nothing itself; this is its child with the largest CPU profile")
 check_has("cpu of a shell: where", errors, "% spin < main < ")
 check("cpu alone: no heap", ".heap" in errors, False)
+
+# ---- time waited
+status, _, errors, place = vrun("--contention", "--cpu", SUBJECT, "contend", "exit", "3")
+check("contention: status", status, 3)
+waited = re.findall(r"^  time waited +([0-9.]+)ms$", errors, re.M)
+check("contention: a time", len(waited), 1)
+check("contention: 0.1 s and what the machine adds", 99 <= float(waited[0]) < 10000, True)
+check("contention: a wait", re.findall(r"^  waits +([0-9]+)$", errors, re.M), ["1"])
+check_has("contention: where", errors.partition("\ntime waited:\n")[2], "% pthread_mutex_lock < wait_for_it < contend < main")
+check("contention: files", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place) if "contention" in f),
+      ["subject.N.contention.svg", "subject.contention"])
+raw = [json.loads(out(VITRINE, "raw", "--json", os.path.join(place, f"subject.{kind}"))) for kind in ("contention", "cpu")]
+check("contention and cpu: the same start", raw[0]["time_ns"], raw[1]["time_ns"])
+status, _, errors, place = vrun("--contention", "sh", "-c", f"{SUBJECT} contend; exit 2")
+check("contention of a shell: status", status, 2)
+check_has("contention of a shell: of its child", errors, "sh recorded nothing itself; this is its child with the largest contention profile")
 
 # ---- exit status
 for argv, expected in [((SUBJECT, "exit", "0"), 0), ((SUBJECT, "exit", "255"), 255), ((SUBJECT, "kill", "9"), 137),

@@ -2,12 +2,14 @@
  *
  *   grow          20 MB from hold_much, 5 MB from hold_on, then the 20 MB are freed
  *   spin          0.3 s of CPU time
+ *   contend       waits 0.1 s for a lock that a thread has, in wait_for_it
  *   line          reads a line and prints it
  *   fork          the rest is done by a child as well
  *   signals       says "ready", waits for a SIGINT or SIGTERM, then a little for more, prints how many came
  *   kill N        signal N to itself
  *   exit N, _exit N
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,31 @@ __attribute__((noinline)) static void spin(void) {
     clock_t end = clock() + CLOCKS_PER_SEC * 3 / 10;
     while (clock() < end)
         for (int i = 0; i < 1000000; i++) n = n + 1;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t is_held;
+
+static void *hold_it(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_barrier_wait(&is_held);
+    usleep(100000);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+
+__attribute__((noinline)) static void wait_for_it(void) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void contend(void) {
+    pthread_t id;
+    pthread_barrier_init(&is_held, NULL, 2);
+    if (pthread_create(&id, NULL, hold_it, NULL) != 0) exit(9);
+    pthread_barrier_wait(&is_held);
+    wait_for_it();
+    pthread_join(id, NULL);
 }
 
 static void line(void) {
@@ -78,6 +105,7 @@ int main(int argc, char **argv) {
         int number = i + 1 < argc ? atoi(argv[i + 1]) : 0;
         if (strcmp(argv[i], "grow") == 0) grow();
         if (strcmp(argv[i], "spin") == 0) spin();
+        if (strcmp(argv[i], "contend") == 0) contend();
         if (strcmp(argv[i], "line") == 0) line();
         if (strcmp(argv[i], "signals") == 0) signals();
         if (strcmp(argv[i], "fork") == 0 && fork() > 0) wait(NULL);
