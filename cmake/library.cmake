@@ -15,13 +15,13 @@ endif()
 
 # In the order they are linked: first what every program runs that calls malloc, then what profiles and statistics need. The kernel
 # maps code in windows of 64 KiB around what is touched, so a program that does not profile never sees most of the second part;
-# of that, what no allocation runs through is compiled for size. tests/risk/mem_footprint.sh sees to it.
+# what runs rarely, in either, is compiled for size. tests/risk/mem_footprint.sh sees to it.
 set(VT_SOURCES
-    src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/medium.c src/heap/draw.c
+    src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/medium.c src/heap/large.c src/heap/remote.c src/heap/draw.c
     src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
     src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
-    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/remote.c src/heap/large.c src/heap/own_cache.c
+    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/own_cache.c
     src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
@@ -35,7 +35,8 @@ set(VT_SMALL_SOURCES
     src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
-set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c
+    src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
@@ -64,6 +65,7 @@ function(vt_link_options target)
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
         -Wl,-T,${CMAKE_SOURCE_DIR}/cmake/rodata_first.ld
         -Wl,-z,max-page-size=65536 # the first window begins with the first function, wherever the library is loaded
+        -Wl,-fini=vt__none # crti's does nothing, at the end of our code: each process would have that window when it exits
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
 endfunction()
 

@@ -288,6 +288,14 @@ void vt__slab_join(struct heap *h, struct slab *s) {
     enqueue(h, s);
 }
 
+/* A slab of an ended thread, or a new one, as the current one. NULL: no memory. */
+static struct slab *fresh_slab(struct heap *h, unsigned cls) {
+    if (!is_pooled(h) && vt__adopt(h, cls)) return vt__slab(h->bin[cls].current);
+    struct slab *s = vt__slab_new((uintptr_t)h, cls);
+    if (s != NULL) vt__make_current(h, s);
+    return s;
+}
+
 /* Another slab becomes the current one: the old one is used up, or poor. Where blocks come back, one poor slab after the other
  * would be no better, perhaps the same again; a program that grows takes what they have. */
 static struct slab *next_slab(struct heap *h, unsigned cls) {
@@ -298,15 +306,11 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
         comes_back = old->free != NULL;
         enqueue(h, old);
     }
-    struct slab *s = bin->partial != 0 ? vt__slab(bin->partial) : NULL;
-    if (s == NULL || (comes_back && is_poor(s, (uint32_t)s->carved - s->room))) {
-        if (!is_pooled(h) && vt__adopt(h, cls)) return vt__slab(bin->current);
-        struct slab *fresh = vt__slab_new((uintptr_t)h, cls);
-        if (fresh != NULL) {
-            vt__make_current(h, fresh);
-            return fresh;
-        }
-        if (s == NULL) return NULL;
+    if (bin->partial == 0) return fresh_slab(h, cls);
+    struct slab *s = vt__slab(bin->partial);
+    if (comes_back && is_poor(s, (uint32_t)s->carved - s->room)) {
+        struct slab *fresh = fresh_slab(h, cls);
+        if (fresh != NULL) return fresh;
     }
     vt__queue_remove(h, s);
     vt__make_current(h, s);
