@@ -246,7 +246,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (atomic_load_explicit(&samples.names_threads, memory_order_relaxed)) name_thread();
     vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
-    uint32_t stack = vt__stack_id_here(&frames);
+    uint32_t stack = vt__stack_id_here(&frames, NULL);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;
