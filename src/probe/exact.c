@@ -37,13 +37,12 @@ struct note {
 };
 
 /* A thread's sums: rows by stack id, in blocks that are made as ids in them are met. */
-#define BLOCK_ROWS 256
 struct table {
     struct table *next;
     uint32_t n_allocated;
     int64_t untold_alloc, untold_live;
     struct vt_frames frames; /* too large for the stack of whoever mallocs */
-    _Atomic(struct vt_exact_row *) block[VT_STACK_MAX_ID / BLOCK_ROWS + 1];
+    _Atomic(void *) block[VT_STACK_MAX_ID / VT_BLOCK_ROWS + 1];
 };
 
 static struct {
@@ -102,19 +101,19 @@ VT_INLINE struct note *note_of(const struct vt_heap_block *b) {
 
 static VT_COLD struct vt_exact_row *make_block(struct table *t, uint32_t stack) {
     void *at = NULL;
-    size_t n_bytes = BLOCK_ROWS * sizeof(struct vt_exact_row);
+    size_t n_bytes = VT_BLOCK_ROWS * sizeof(struct vt_exact_row);
     if (vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) != 0) return NULL;
     /* release: a reader finds its rows zero, or later; pairs with the acquire in add_table */
-    atomic_store_explicit(&t->block[stack / BLOCK_ROWS], at, memory_order_release);
+    atomic_store_explicit(&t->block[stack / VT_BLOCK_ROWS], at, memory_order_release);
     return at;
 }
 
 VT_INLINE struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
     struct vt_exact_row *rows =
-        atomic_load_explicit(&t->block[stack / BLOCK_ROWS], memory_order_relaxed);
+        atomic_load_explicit(&t->block[stack / VT_BLOCK_ROWS], memory_order_relaxed);
     if (vt_unlikely(rows == NULL)) rows = make_block(t, stack);
     if (vt_unlikely(rows == NULL)) return NULL;
-    struct vt_exact_row *r = &rows[stack % BLOCK_ROWS];
+    struct vt_exact_row *r = &rows[stack % VT_BLOCK_ROWS];
     uint32_t run = atomic_load_explicit(&exact.run, memory_order_relaxed);
     if (vt_unlikely(r->run != run)) *r = (struct vt_exact_row){.run = run};
     return r;
@@ -193,7 +192,8 @@ static uint32_t slack_of(const struct vt_heap_block *b, size_t n_bytes) {
 }
 
 VT_INLINE struct note remember(struct table *t, const struct vt_heap_block *b, size_t n_bytes) {
-    uint32_t stack = vt__stack_id_here(&t->frames);
+    uint32_t stack = vt__stack_id_here(
+        &t->frames, &(struct vt_stack_rows){t->block, sizeof(struct vt_exact_row)});
     struct vt_exact_row *r = stack != 0 ? row_of(t, stack) : NULL;
     if (r == NULL) return (struct note){0};
     uint32_t slack = slack_of(b, n_bytes);
@@ -310,8 +310,8 @@ VT_READS_RACILY static void add_row(struct vt_exact_row *sum, const struct vt_ex
 
 VT_READS_RACILY static void add_table(struct vt_exact_row *sum, const struct table *t) {
     const struct vt_exact_row *rows =
-        atomic_load_explicit(&t->block[sum->stack / BLOCK_ROWS], memory_order_acquire);
-    if (rows != NULL) add_row(sum, &rows[sum->stack % BLOCK_ROWS]);
+        atomic_load_explicit(&t->block[sum->stack / VT_BLOCK_ROWS], memory_order_acquire);
+    if (rows != NULL) add_row(sum, &rows[sum->stack % VT_BLOCK_ROWS]);
 }
 
 static void add_tables(struct vt_exact_row *sum) {

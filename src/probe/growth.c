@@ -24,7 +24,7 @@ static struct {
 } growth;
 
 void vt__probe_grown(size_t n_bytes) {
-    uint32_t stack = vt__stack_id_here(&growth.frames);
+    uint32_t stack = vt__stack_id_here(&growth.frames, NULL);
     uint32_t n = atomic_load_explicit(&growth.n, memory_order_relaxed), i = 0;
     while (i < n && atomic_load_explicit(&growth.row[i].stack, memory_order_relaxed) != stack) i++;
     if (i == GROWTHS) i--;

@@ -248,7 +248,7 @@ static bool leave_queue(struct record *out) {
 
 static void join_queue(uint32_t id, struct record *r) {
     static struct vt_frames frames; /* under the lock */
-    r->stack = vt__stack_id_here(&frames);
+    r->stack = vt__stack_id_here(&frames, NULL);
     r->thread = (uintptr_t)__builtin_thread_pointer();
     r->state = WAITING;
     r->next = 0;

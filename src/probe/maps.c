@@ -210,7 +210,7 @@ static void remove_range(uintptr_t start, uintptr_t end) {
 
 static void add_range(uintptr_t start, uintptr_t end, enum vt_map_use use) {
     uint32_t low, high;
-    uint32_t s = site_of(vt__stack_id_here(&frames_now), use);
+    uint32_t s = site_of(vt__stack_id_here(&frames_now, NULL), use);
     uint32_t m = s != 0 ? mapping_new(s) : 0;
     uint32_t p = m != 0 ? piece_new(start, end, m) : 0;
     if (p == 0) {

@@ -268,7 +268,8 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
     const struct vt_sample_watcher *w = watching();
-    uint32_t stack = w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames);
+    uint32_t stack =
+        w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames, NULL);
     samples.totals.n_samples++;
     if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
         samples.totals.n_lost++;

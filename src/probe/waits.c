@@ -68,7 +68,7 @@ static vt_stack_id walk(void) {
         /* acquire, and release below: who had these frames before has done with them */
     } while (!atomic_compare_exchange_weak_explicit(&waits.busy, &busy, busy | UINT64_C(1) << i,
                                                     memory_order_acquire, memory_order_relaxed));
-    vt_stack_id id = vt__stack_id_here(&frames[i]);
+    vt_stack_id id = vt__stack_id_here(&frames[i], NULL);
     atomic_fetch_and_explicit(&waits.busy, ~(UINT64_C(1) << i), memory_order_release);
     return id;
 }

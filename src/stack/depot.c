@@ -54,9 +54,9 @@ static uint32_t number_of(uint64_t hash) {
 }
 static uint64_t tag_of(uint64_t hash) { return hash >> 32 << 32; }
 
-static word *slot_at(unsigned level, uint32_t number, unsigned i) {
-    size_t n_slots = (size_t)1 << level; /* and as many before it, of the older levels */
-    return (word *)vt__region_base(&depot.table) + n_slots + ((number + i) & (n_slots - 1));
+/* Of a level; as many before them are the older levels'. */
+static word *slots_of(unsigned level) {
+    return (word *)vt__region_base(&depot.table) + ((size_t)1 << level);
 }
 
 /* ---- entries ---- */
@@ -76,9 +76,13 @@ static bool has_frames(vt_stack_id id, const struct vt_frames *f) {
     const uintptr_t *pc;
     unsigned n = frames_of(id, &pc);
     if (n != f->n) return false;
-    /* mostly equal, so without a branch for each */
+    /* Mostly equal, so without a branch for each; four at a time, so that the processor sees further ahead while it waits for
+     * memory. */
+    const uintptr_t *other = f->pc, *end = pc + n;
     uintptr_t differ = 0;
-    for (unsigned i = 0; i < n; i++) differ |= pc[i] ^ f->pc[i];
+    for (; end - pc >= 4; pc += 4, other += 4)
+        differ |= (pc[0] ^ other[0]) | (pc[1] ^ other[1]) | (pc[2] ^ other[2]) | (pc[3] ^ other[3]);
+    while (pc < end) differ |= *pc++ ^ *other++;
     return differ == 0;
 }
 
@@ -122,22 +126,36 @@ static void give_room(vt_stack_id id, uint64_t before, unsigned n) {
 
 void vt__depot_expect(uint64_t hash) {
     char *base = atomic_load_explicit(&depot.table.base, memory_order_relaxed);
-    if (base != NULL) __builtin_prefetch(slot_at(level_now(), number_of(hash), 0));
+    unsigned level = level_now();
+    if (base != NULL)
+        __builtin_prefetch(slots_of(level) + (number_of(hash) & (((size_t)1 << level) - 1)));
+}
+
+static void fetch_row(const struct vt_stack_rows *rows, vt_stack_id id) {
+    if (rows == NULL) return;
+    const char *block =
+        atomic_load_explicit(&rows->block[id / VT_BLOCK_ROWS], memory_order_relaxed);
+    if (block != NULL)
+        __builtin_prefetch(block + id % VT_BLOCK_ROWS * rows->row_bytes, /* to write */ 1);
 }
 
 /* The id in the window of this level; 0: not there, and *empty is the first free slot (NULL: none). */
-static vt_stack_id look(unsigned level, const struct vt_frames *f, word **empty) {
+static vt_stack_id look(unsigned level, const struct vt_frames *f, const struct vt_stack_rows *rows,
+                        word **empty) {
     uint32_t number = number_of(f->hash);
+    word *slots = slots_of(level);
     *empty = NULL;
     for (unsigned i = 0; i < WINDOW; i++) {
-        word *slot = slot_at(level, number, i);
+        word *slot = &slots[(number + i) & (((size_t)1 << level) - 1)];
         /* acquire: the entry of the id; pairs with the release in publish */
         uint64_t w = atomic_load_explicit(slot, memory_order_acquire);
         if (w == 0) {
             *empty = slot;
             return 0;
         }
-        if (((w ^ f->hash) >> 32) == 0 && has_frames((vt_stack_id)w, f)) return (vt_stack_id)w;
+        if (((w ^ f->hash) >> 32) != 0) continue;
+        fetch_row(rows, (vt_stack_id)w);
+        if (has_frames((vt_stack_id)w, f)) return (vt_stack_id)w;
     }
     return 0;
 }
@@ -145,7 +163,7 @@ static vt_stack_id look(unsigned level, const struct vt_frames *f, word **empty)
 static vt_stack_id look_in_older(unsigned level, const struct vt_frames *f) {
     word *unused;
     while (level > FIRST_LEVEL) {
-        vt_stack_id id = look(--level, f, &unused);
+        vt_stack_id id = look(--level, f, NULL, &unused);
         if (id != 0) return id;
     }
     return 0;
@@ -184,7 +202,7 @@ static VT_COLD vt_stack_id put_slow(const struct vt_frames *f) {
     for (;;) {
         word *empty;
         unsigned level = level_now();
-        found = look(level, f, &empty);
+        found = look(level, f, NULL, &empty);
         if (found != 0) break;
         if (empty == NULL) { /* a crowded window: a larger table has room */
             if (raise_level(level)) continue;
@@ -207,13 +225,15 @@ static VT_COLD vt_stack_id put_slow(const struct vt_frames *f) {
     return found != 0 ? found : lose();
 }
 
-vt_stack_id vt__depot_put(const struct vt_frames *f) {
+vt_stack_id vt__depot_put_with(const struct vt_frames *f, const struct vt_stack_rows *rows) {
     word *empty;
     if (f->n == 0) return 0;
     if (!vt__region_ready(&depot.table, (size_t)16 << FIRST_LEVEL)) return lose();
-    vt_stack_id id = look(level_now(), f, &empty);
+    vt_stack_id id = look(level_now(), f, rows, &empty);
     return vt_likely(id != 0) ? id : put_slow(f);
 }
+
+vt_stack_id vt__depot_put(const struct vt_frames *f) { return vt__depot_put_with(f, NULL); }
 
 uint32_t vt__depot_count(void) {
     return (uint32_t)(atomic_load_explicit(&depot.taken, memory_order_relaxed) &

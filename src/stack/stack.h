@@ -10,6 +10,8 @@
 #ifndef VT_STACK_STACK_H
 #define VT_STACK_STACK_H
 
+#include <stdatomic.h>
+
 #include "base/base.h"
 
 VT_HIDDEN_BEGIN
@@ -28,8 +30,16 @@ struct vt_frames { /* return addresses, innermost first */
 /* The caller's stack. Frames of our own library are left out where they come first, so pc[0] is the caller of malloc. */
 void vt__stack_here(struct vt_frames *out);
 
-/* The same as an id of the depot; 0: lost. Faster than taking and putting it where stacks recur. `scratch` is ours meanwhile. */
-vt_stack_id vt__stack_id_here(struct vt_frames *scratch);
+/* What somebody keeps for each stack: rows by id, in blocks of VT_BLOCK_ROWS, of which some are missing. */
+#define VT_BLOCK_ROWS 256
+struct vt_stack_rows {
+    const _Atomic(void *) *block;
+    size_t row_bytes;
+};
+
+/* The same as an id of the depot; 0: lost. Faster than taking and putting it where stacks recur. `scratch` is ours meanwhile.
+ * Memory is what takes longest where they do not: the caller's row (NULL: it has none) is fetched while frames are compared. */
+vt_stack_id vt__stack_id_here(struct vt_frames *scratch, const struct vt_stack_rows *rows);
 
 /* From a signal handler, with its third argument: pc[0] is the interrupted pc itself. */
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
@@ -43,6 +53,7 @@ uint64_t vt__frames_hash(const uintptr_t *pc, unsigned n);
 /* The id of these frames; a new one if nobody put them before. 0 when the depot is full or there are no frames. Never
  * waits. Two threads that put the same new frames at the same moment may, very rarely, get two ids. */
 vt_stack_id vt__depot_put(const struct vt_frames *f);
+vt_stack_id vt__depot_put_with(const struct vt_frames *f, const struct vt_stack_rows *rows);
 
 /* Number of frames of a stack and, through *pc, where they are: for good, nobody changes or frees them. Wait-free.
  * Ids are 1..vt__depot_count(); one that is not known, or only just being put by another thread, has 0 frames. */

@@ -606,19 +606,23 @@ VT_READS_STACKS VT_INLINE bool has_live_fps(const struct walker *t, uintptr_t fp
     return true;
 }
 
-/* From `outermost` in, the pcs there are now have the rules that the memo's had; and our own frames are the same. */
-VT_READS_STACKS VT_INLINE bool has_rules(const struct walker *t, unsigned outermost) {
+/* From `outermost` in, the pcs there are now have the rules that the memo's had; and our own frames are the same. Then *hash is
+ * that of the stack. */
+VT_READS_STACKS VT_INLINE bool has_rules(const struct walker *t, unsigned outermost,
+                                         uint64_t *hash) {
     unsigned first = t->top + t->n_own;
     if (outermost == N_ENTRIES - 1 || outermost < first) return false;
     for (unsigned i = t->top; i < first; i++)
         if (called_from(&t->memo[i]) != t->memo[i].pc) return false;
     if (vt__is_own(called_from(&t->memo[first]))) return false;
-    uint64_t differ = 0;
-    for (unsigned i = first; i <= outermost; i++) {
+    uint64_t differ = 0, h = t->memo[outermost + 1].hash;
+    for (unsigned i = outermost; i >= first; i--) {
         uintptr_t pc = called_from(&t->memo[i]);
+        h = mix(h, pc);
         differ |= pc >> VT_PC_BITS;
         differ |= vt__rule_code(pc - 1, t->generation) ^ (t->how[i] >> CODE_SHIFT);
     }
+    *hash = h;
     return differ == 0;
 }
 
@@ -629,31 +633,32 @@ VT_READS_STACKS VT_INLINE void change_pcs(struct walker *t, unsigned outermost) 
     if (t->frames_are != t->n_memos)
         for (unsigned i = first; i < N_ENTRIES; i++) pc[i - first] = t->memo[i].pc;
     uint64_t h = t->memo[outermost + 1].hash;
-    for (unsigned i = outermost; i >= first; i--) {
+    for (unsigned i = outermost; i >= t->top; i--) {
         uintptr_t now = called_from(&t->memo[i]);
-        h = mix(h, now);
-        t->memo[i].pc = pc[i - first] = now;
-        t->memo[i].hash = h;
+        t->memo[i].pc = now;
+        t->memo[i].hash = h = mix(h, now);
+        if (i >= first) pc[i - first] = now;
     }
     t->frames.n = N_ENTRIES - first;
-    t->frames.hash = h;
-    for (unsigned i = first; i > t->top; i--) t->memo[i - 1].hash = h = mix(h, t->memo[i - 1].pc);
+    t->frames.hash = t->memo[first].hash;
     t->frames_are = ++t->n_memos;
 }
 
 /* Is the stack like the memo's, frame by frame, and its id known? Then *id is it; 0: it is lost. Frames where fp is not live may
  * have another one: it leads nowhere. */
 VT_READS_STACKS VT_INLINE bool is_alike(struct walker *t, uintptr_t sp, uintptr_t fp,
-                                        vt_stack_id *id) {
+                                        const struct vt_stack_rows *rows, vt_stack_id *id) {
     if (!t->is_plain || t->top == N_ENTRIES || t->generation != vt__rules_generation())
         return false;
     if (t->memo[t->top].sp != sp) return false;
     unsigned outermost = outermost_other(t);
     if (!has_live_fps(t, fp)) return false;
     if (outermost >= t->top) {
-        if (!has_rules(t, outermost)) return false;
+        uint64_t hash;
+        if (!has_rules(t, outermost, &hash)) return false;
+        vt__depot_expect(hash);
         change_pcs(t, outermost);
-        *id = t->id = vt__depot_put(&t->frames);
+        *id = t->id = vt__depot_put_with(&t->frames, rows);
         return true;
     }
     *id = t->id;
@@ -666,19 +671,20 @@ static void count_alike(struct walker *t) {
     bump(&t->ended[t->end], 1);
 }
 
-VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch) {
+VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch,
+                                                          const struct vt_stack_rows *rows) {
     const uintptr_t *frame = __builtin_frame_address(0);
     uintptr_t sp = (uintptr_t)(frame + 2), fp = frame[0];
     struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)__builtin_frame_address(0));
     if (vt_likely(t != NULL && take_walker(t))) {
         vt_stack_id id;
-        bool is_known = is_alike(t, sp, fp, &id);
+        bool is_known = is_alike(t, sp, fp, rows, &id);
         if (vt_likely(is_known)) count_alike(t);
         give_walker(t);
         if (vt_likely(is_known)) return id;
     }
     uint32_t memo_number = take(frame[1], sp, fp, NULL, scratch);
-    vt_stack_id id = vt__depot_put(scratch);
+    vt_stack_id id = vt__depot_put_with(scratch, rows);
     /* a handler may have walked since, and made another memo */
     if (memo_number != 0 && t != NULL && take_walker(t)) {
         if (t->n_memos == memo_number) t->id = id;

@@ -4,6 +4,7 @@
  *
  *   grow      small_ones: 1 to 79 KiB, 80 calls (one of no bytes);   3,235,840 bytes
  *   more      large_ones: 4 to 156 KiB, 40 calls (one of no bytes);  3,194,880 bytes
+ *   churn     freed_ones: the same sizes as both, each freed at once; nothing is left
  *   start P   vt_heap_start(P)            dump    vt_heap_dump: one more file
  *   off, on   vt_heap_set_rate(0), (1): forget about what follows, or remember all of it
  *   stop      vt_heap_stop
@@ -29,6 +30,14 @@ __attribute__((noinline)) static void small_ones(size_t i) {
 
 __attribute__((noinline)) static void large_ones(size_t i) {
     leaked = malloc(i * 4096);
+    __asm__ volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void freed_ones(size_t i) {
+    leaked = malloc(i * 1024);
+    free(leaked);
+    leaked = malloc(i * 4096);
+    free(leaked);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -65,6 +74,8 @@ int main(int argc, char **argv) {
             for (size_t k = 0; k < 80; k++) small_ones(k);
         else if (strcmp(step, "more") == 0)
             for (size_t k = 0; k < 40; k++) large_ones(k);
+        else if (strcmp(step, "churn") == 0)
+            for (size_t k = 0; k < 80; k++) freed_ones(k);
         else if (strcmp(step, "start") == 0)
             must(((int (*)(const char *))named("vt_heap_start"))(argv[++i]), step);
         else if (strcmp(step, "dump") == 0)

@@ -1,9 +1,12 @@
 #!/bin/bash
 # Every allocation sampled (jemalloc's lg_prof_sample:0): what is left at exit, by function, as our command and as pprof see it.
 . "$(dirname "$0")/lib.sh"
-VITRINE=sample=1,heap_profile=$TMP/leak must "$TMP/leaky" grow more
-leaked "$TMP/leak.0001.heap" small_ones $SMALL
-leaked "$TMP/leak.0001.heap" large_ones $LARGE
+for mode in sample=1 exact; do
+    VITRINE=$mode,heap_profile=$TMP/$mode must "$TMP/leaky" grow churn more
+    leaked "$TMP/$mode.0001.heap" small_ones $SMALL
+    leaked "$TMP/$mode.0001.heap" large_ones $LARGE
+    [ "$(in_use "$TMP/$mode.0001.heap" freed_ones leaky)" = 0 ] || fail "$mode: expected nothing of what was freed"
+done
 export VITRINE_HEAP_FORMAT=proto
 VITRINE=sample=1,heap_profile=$TMP/pb must "$TMP/leaky" grow more
 command=${VT_BUILD:?}/bin/vitrine

@@ -85,7 +85,7 @@ __attribute__((unused)) static void compare_get(vt_stack_id id, struct vt_frames
         static __thread struct vt_frames compare_ours;                                             \
         static __thread void *compare_theirs[COMPARE_THEIRS];                                      \
         if (compare_by_id(c))                                                                      \
-            compare_get(vt__stack_id_here(&compare_ours), &compare_ours);                          \
+            compare_get(vt__stack_id_here(&compare_ours, NULL), &compare_ours);                    \
         else                                                                                       \
             vt__stack_here(&compare_ours);                                                         \
         int compare_n = unw_backtrace(compare_theirs, COMPARE_THEIRS);                             \

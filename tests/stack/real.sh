@@ -53,7 +53,18 @@ sqlite3)
         insert into t select i, hex(i) from n; select count(*), max(b) from t where b like '%3%'; create index x on t(b);
         select b, group_concat(a) from t group by substr(b,1,2) order by 1 limit 3;"
     ;;
-*) echo "expected python3, clang, perl or sqlite3, seen '$program'"; exit 2 ;;
+redis-server)
+    every=41
+    (
+        n=0
+        until [ "$(redis-cli -s "$work/socket" ping 2>/dev/null)" = PONG ] || [ $n -ge 200 ]; do n=$((n + 1)); sleep 0.05; done
+        redis-benchmark -s "$work/socket" -c 8 -P 16 -n 20000 -r 5000 -d 100 -q -t set,incr,lpush,lpop,sadd,hset,zadd
+        redis-cli -s "$work/socket" eval 'local t = {} for i = 1, 2000 do t[i] = redis.call("get", "k" .. i) or i end return #t' 0
+        redis-cli -s "$work/socket" shutdown nosave
+    ) >/dev/null 2>&1 &
+    preloaded redis-server --port 0 --unixsocket "$work/socket" --save '' --appendonly no --dir "$work"
+    ;;
+*) echo "expected python3, clang, perl, sqlite3 or redis-server, seen '$program'"; exit 2 ;;
 esac
 status=$?
 cat "$work/err"

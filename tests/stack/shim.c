@@ -4,6 +4,7 @@
  *   VT_SIGNALS=1     also at a timer's signals, 1 kHz of CPU time
  *   VT_REPORT=file   one line "stacks equal" per process is appended
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,13 +13,13 @@
 
 #include "compare.h"
 
-void *__libc_malloc(size_t n);
-
 static struct compare at_malloc = {.what = "malloc"};
 static struct compare at_signal = {.what = "signal"};
 static _Atomic long n_calls;
 static long every = 100;
 static bool is_on;
+static void *(*next_malloc)(
+    size_t); /* of whoever has the program's free: libc, or an allocator it is linked with */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 __attribute__((noinline)) static void compare_now(void) {
@@ -31,7 +32,8 @@ __attribute__((visibility("default"))) void *malloc(size_t n) {
         compare_now();
         is_inside = false;
     }
-    void *p = __libc_malloc(n);
+    if (next_malloc == NULL) next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+    void *p = next_malloc(n);
     __asm__ volatile("" : "+r"(p)); /* no tail call: we want a frame */
     return p;
 }

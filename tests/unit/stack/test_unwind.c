@@ -31,7 +31,7 @@ __attribute__((noinline)) static void ids_are_equal(void) {
     vt_stack_id id[3];
     for (volatile int i = 0; i < 3; i++) {
         if (i == 2) atomic_store(&mine->is_busy, true);
-        id[i] = vt__stack_id_here(&without);
+        id[i] = vt__stack_id_here(&without, NULL);
     }
     atomic_store(&mine->is_busy, false);
     assert_int_equal(id[0], id[2]);
