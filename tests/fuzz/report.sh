@@ -9,7 +9,7 @@ if ! command -v clang >/dev/null 2>&1; then
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/vt-fuzz.XXXXXX") || exit 1
 mkdir "$work/corpus"
-if ! clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE -I"$VT_SRC" \
+if ! clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -D_GNU_SOURCE -I"$VT_SRC" -I"$VT_SRC/include" \
     -I/usr/include/libiberty -o "$work/report" "$VT_SRC/tests/fuzz/report.c" "$VT_SRC"/report/*.c "$VT_BUILD"/web_*.c \
     -ldw -lelf -lpcre2-8 -lcapstone -lz -lzstd -liberty -lm; then
     rm -rf "$work"
