@@ -101,7 +101,8 @@ double graph_share(const struct call_graph *g, double value) {
 }
 
 double graph_font(const struct call_graph *g, uint32_t node) {
-    return 8 + 50 * sqrt(fabs(graph_share(g, g->v->nodes[node].flat)));
+    double share = fabs(graph_share(g, g->v->nodes[node].flat));
+    return 8 + 50 * sqrt(fmin(1, share)); /* of a difference it may be above */
 }
 
 void graph_legend(const struct call_graph *g, char *out, size_t n_bytes) {

@@ -310,7 +310,7 @@ static void raster_text(struct canvas *c, double x, double y, double size, enum 
 /* *done: how far along the pattern of dashes. */
 static void put_dashes(struct raster *r, struct layout_point a, struct layout_point b, double width,
                        double scale, double *done) {
-    double length = hypot(b.x - a.x, b.y - a.y), from = 0;
+    double length = fmin(hypot(b.x - a.x, b.y - a.y), 2 * MAX_SIDE), from = 0;
     while (from < length) {
         double in = fmod(*done, (DASH + GAP) * scale),
                rest = in < DASH * scale ? DASH * scale - in : (DASH + GAP) * scale - in;

@@ -46,9 +46,7 @@ static uint64_t location_hash(const void *owner, uint32_t id) {
 }
 
 static uint64_t stack_key(const uint32_t *frames, uint32_t n) {
-    uint64_t h = n;
-    for (uint32_t i = 0; i < n; i++) h = hash_mix(h, frames[i]);
-    return h;
+    return n > 0 ? hash_bytes(frames, n * sizeof *frames) : 0;
 }
 
 static uint64_t stack_hash(const void *owner, uint32_t id) {

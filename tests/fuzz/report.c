@@ -42,7 +42,8 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
     view_flame(v, out, "t");
     view_flame_page(v, out, "t");
     (void)view_dot(v, &dot, out);
-    (void)view_graph(v, &dot, (choice & 32) ? "svg" : "pdf", out);
+    static const char *const formats[] = {"svg", "pdf", "png", "gif"};
+    (void)view_graph(v, &dot, formats[choice >> 4 & 3], out);
     view_speedscope((const struct view *[]){v}, 1, 0, "t", out);
     view_firefox(v, "t", out);
     (void)view_trace(v, "t", out);
@@ -88,6 +89,22 @@ static void write_and_read_again(const struct profile *p) {
     free(text);
 }
 
+/* What the filters leave is a profile, too. */
+static void filter(struct profile *p, unsigned choice) {
+    struct report_error e = {""};
+    struct view_options o = {.type = PROFILE_NONE,
+                             .no_inlines = choice & 16,
+                             .hide = choice & 1 ? "a" : NULL,
+                             .show = choice & 2 ? "[a-m]" : NULL,
+                             .show_from = choice & 4 ? "f" : NULL,
+                             .prune_from = choice & 8 ? "b" : NULL,
+                             .tag_hide = choice & 32 ? "a" : NULL,
+                             .is_relative = true};
+    if (profile_filter(p, &o, &e) != 0) return;
+    EXPECT(profile_is_valid(p));
+    write_and_read_again(p);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
     static FILE *nowhere;
     struct profile *p = NULL, *other = NULL;
@@ -116,6 +133,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
         show(other, choice, nowhere);
         show(p, choice, nowhere);
         show_code(p, choice, nowhere);
+        filter(p, choice);
     }
     free(exact);
     profile_free(p);

@@ -4,7 +4,7 @@
 . "${VT_SRC:?set VT_SRC to the project root}/tests/fuzz/lib.sh"
 : "${VT_BUILD:?set VT_BUILD to the build tree}"
 subject=report
-build address,undefined -I"$VT_SRC" -I/usr/include/libiberty "$VT_SRC"/report/*.c "$VT_BUILD"/web_*.c \
+build address,undefined -I"$VT_SRC" -I"$VT_SRC/include" -I/usr/include/libiberty "$VT_SRC"/report/*.c "$VT_BUILD"/web_*.c \
     -ldw -lelf -lpcre2-8 -lcapstone -lz -lzstd -liberty -lm
 # one small file of each kind; the first byte chooses the view
 cp "$VT_SRC"/tests/fuzz/corpus/report/* "$work/corpus" || exit 1

@@ -109,6 +109,12 @@ check_has("a difference: the opposite is bluish", svg, "#e6eefc")
 sizes = {t.text: float(t.get("font-size")) for t in xml.fromstring(subprocess.run(
     [PPROF, "--svg", program, heap], capture_output=True, env=dict(os.environ, **NO_DOT)).stdout).iter(SVG + "text")}
 check("the larger its share, the larger its letters", sizes["fill"] > sizes["inlined"] > sizes["deep"] > sizes["main"] >= 8, True)
+with open(os.path.join(folder, "even.folded"), "w") as f:  # a total of nearly nothing: shares are far above one
+    f.write("main;a<int>;b 5000\nmain;c 1\n")
+with open(os.path.join(folder, "even_base.folded"), "w") as f:
+    f.write("main;c 5000\n")
+sizes = [float(n) for n in re.findall(r"fontsize=([\d.]+)", out(PPROF, "--dot", "--base=" + os.path.join(folder, "even_base.folded"), os.path.join(folder, "even.folded")))]
+check("letters have a largest size", (len(sizes) > 3, max(sizes)), (True, 58))
 for option, start in (("--pdf", b"%PDF"), ("--ps", b"%!PS")):
     data = subprocess.run([PPROF, option, program, heap], capture_output=True, env=dict(os.environ, **NO_DOT)).stdout
     check(f"{option} without graphviz: the beginning", data[:len(start)], start)

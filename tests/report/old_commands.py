@@ -105,6 +105,11 @@ check("--text: the first row", text.splitlines()[1], "     2.9  56.6%  56.6%    
 check("--text with --base after the program", out(PPROF, "--text", program, "--base=" + first, second), "")
 check("stdout is no terminal: the same as --text", out(PPROF, program, first), text)
 check("several files are added", rows(out(PPROF, "--text", "--show_bytes", program, first, second))[1], 2 * 5300000)
+google = os.path.join(BIN, "google-pprof")  # Debian's name for it
+check("google-pprof: the same table", out(google, "--text", program, first), text)
+check("google-pprof: pprof's prompt and words", run(google, "--interactive", program, first, stdin=b"top1\n")[1:], run(
+    PPROF, "--interactive", program, first, stdin=b"top1\n")[1:])
+check("google-pprof: its own name", (out(google, "--version").split()[0], run(google, "--txt", program)[2].count("google-pprof")), ("google-pprof", 5))
 text = out(PPROF, "--text", "--stacks", program, first)
 check("--stacks: its heading", text.splitlines()[:3], ["Total: 5.1 MB", "Stacks:", ""])
 check("--stacks: a stack", bool(re.search(r"^2000000  \([0-9a-f]{16}\) \S+work\.cc:\d+:app::Box::fill\n {9}\([0-9a-f]{16}\) \S+work\.cc:\d+:app::large\n", text, re.M)), True)
