@@ -34,6 +34,13 @@ for compiler, source in (("CC", "user.c"), ("CXX", "user.cpp")):
             cpu.fail(f"{source}, preload {preload}: expected samples and the closing line, seen {cpu.Profile(path).n}, {err}")
         os.remove(path)
 
+# the one with malloc, by link
+both = cpu.compile_c("linked-both", "user.c", flags=[f"-I{INCLUDE}", cpu.BOTH, f"-Wl,-rpath,{LIB}"])
+_, err = cpu.run([both, "calls", path], preload=None)
+if cpu.Profile(path).n < 5 or "PROFILE: interrupts" not in err:
+    cpu.fail(f"libtcmalloc_and_profiler: expected samples and the closing line, seen {cpu.Profile(path).n}, {err}")
+os.remove(path)
+
 opener = cpu.compile_c("opener", "opener.c", flags=["-ldl"])
 for preload in (None, cpu.VITRINE):
     for where in ("here", "child"):
