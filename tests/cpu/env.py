@@ -46,6 +46,17 @@ def switched(preload, steps, signals):
     return errors
 
 
+def caught(preload, env):
+    """Which of SIGALRM, SIGPROF and 40 the program has handlers for."""
+    p = subprocess.Popen([program, "wait"], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, **env}, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdout.readline()
+    with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
+        mask = int(re.search(r"^SigCgt:\s*(\w+)$", f.read(), re.M).group(1), 16)
+    p.communicate(b"\n")
+    return [n for n in (14, 27, 40) if mask >> (n - 1) & 1]
+
+
 for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # a child of a fork, and a program started by another: each has its own file with its own samples
     _, err = cpu.run([program, "mix", "200", "fork", "300", "exec", "mix", "100"], preload=preload, env={"CPUPROFILE": path})
@@ -107,7 +118,9 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     for text, period_us in (("1000", 1000), ("10000", 250), ("abc", 10000), ("250x", 10000), ("0", 10000)):
         cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": text})
         expect(f"period with CPUPROFILE_FREQUENCY={text}", period_us, cpu.Profile(path).period_us)
-    for more in ({"CPUPROFILE_REALTIME": "1"}, {"CPUPROFILE_PER_THREAD_TIMERS": "1"}, {"CPUPROFILE_TIMER_SIGNAL": "40"}):
+    for more, number in (({}, 27), ({"CPUPROFILE_REALTIME": "1"}, 14), ({"CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
+                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27)):
+        expect(f"the signal with {more}", [number], caught(preload, more))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
     clean()

@@ -48,6 +48,8 @@ for preload in (None, cpu.VITRINE):
         p = cpu.Profile(path)
         if p.cum().get("burn_in_thread", 0) < 5 or p.cum().get("burn_here", 0) < 5:
             cpu.fail(f"dlopen {where}, preload {preload}: expected samples of both threads, seen {p.cum()}")
+        if p.cum().get("burn_registered", 0) < 9:
+            cpu.fail(f"dlopen {where}, preload {preload}: expected all 100 ms of the thread that registered, seen {p.cum()}")
         os.remove(path)
 
 for malloc in ("libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"):
