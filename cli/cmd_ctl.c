@@ -40,11 +40,16 @@ static bool is_named(const struct row *row, const char *name) {
     return *own == '\0' && *name == '\0';
 }
 
-/* As people write it, with the word for what it takes. */
-static const char *spell(const struct row *row, char *out, size_t n_bytes) {
+/* As people write it. */
+static const char *spell_name(const struct row *row, char *out, size_t n_bytes) {
     (void)snprintf(out, n_bytes, "%s", row->name);
     for (char *c = out; *c; c++) *c = written(*c);
-    size_t n = strlen(out);
+    return out;
+}
+
+/* With the word for what it takes. */
+static const char *spell(const struct row *row, char *out, size_t n_bytes) {
+    size_t n = strlen(spell_name(row, out, n_bytes));
     (void)snprintf(out + n, n_bytes - n, "%s%s", *row->word ? " " : "", row->word);
     return out;
 }
@@ -197,6 +202,13 @@ static void ctl_more_help(FILE *out) {
     }
 }
 
+static void ctl_words(FILE *out) {
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        char name[SPELLED_BYTES];
+        (void)fprintf(out, "%s\t%s\n", spell_name(&rows[i], name, sizeof name), rows[i].help);
+    }
+}
+
 const struct command cmd_ctl = {
     .name = "ctl",
     .usage = "ctl [OPTION...] PID COMMAND [ARGUMENT]",
@@ -206,5 +218,6 @@ const struct command cmd_ctl = {
     .min_files = 2,
     .missing = "a process and a command are needed",
     .more_help = ctl_more_help,
+    .put_words = ctl_words,
     .run = ctl_run,
 };

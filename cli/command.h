@@ -83,6 +83,7 @@ struct command {
     uint32_t min_files;
     const char *missing;          /* what to say when there are fewer */
     void (*more_help)(FILE *out); /* behind the options; may be NULL */
+    void (*put_words)(FILE *out); /* NAME<tab>HELP of words it takes behind a number; may be NULL */
     bool
         has_arguments; /* the first word that is no option ends the options: a program's own follow */
     int (*run)(struct settings *s);

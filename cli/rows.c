@@ -4,6 +4,7 @@
  *                                 group COMMAND... and its rows: option LETTER NAME VALUE HELP
  *   vitrine rows commands         NAME SUMMARY
  *   vitrine rows options COMMAND  --NAME HELP, or --NAME= HELP where it wants a value; and -LETTER HELP
+ *   vitrine rows words COMMAND    NAME HELP of the words it takes behind a number: what ctl can ask for
  *
  * The first is for man/rows.c, the others for the shells' completion (completion/). So neither can say what is not there.
  *
@@ -66,8 +67,12 @@ int rows_print(int argc, char **argv) {
         put_commands();
     } else {
         const struct command *c = argc == 2 ? command_find(argv[1]) : NULL;
-        if (c == NULL || strcmp(argv[0], "options") != 0) return EXIT_USAGE;
-        put_options(c);
+        if (c != NULL && strcmp(argv[0], "options") == 0)
+            put_options(c);
+        else if (c != NULL && strcmp(argv[0], "words") == 0 && c->put_words != NULL)
+            c->put_words(stdout);
+        else
+            return EXIT_USAGE;
     }
     return EXIT_FINE;
 }

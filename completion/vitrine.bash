@@ -18,6 +18,9 @@ _vitrine() {
         for word in "${COMPREPLY[@]}"; do
             [[ $word != *= ]] || compopt -o nospace 2>/dev/null
         done
+    elif [[ ${COMP_WORDS[COMP_CWORD - 1]} =~ ^[0-9]+$ ]]; then # behind a process: what it can be asked for
+        words=$("$1" rows words "$command" 2>/dev/null | cut -f 1)
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     elif [[ $command == run ]]; then
         mapfile -t COMPREPLY < <(compgen -c -- "$current")
     fi

@@ -9,4 +9,7 @@ end
 complete -c vitrine -n __fish_use_subcommand -f -a '(vitrine rows commands 2>/dev/null)'
 complete -c vitrine -n '__fish_seen_subcommand_from help' -f -a '(vitrine rows commands 2>/dev/null)'
 complete -c vitrine -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__vitrine_options)'
+# behind a process: what it can be asked for
+complete -c vitrine -n '__fish_seen_subcommand_from ctl; and string match -qr "^[0-9]+\$" -- (commandline -opc)[-1]' \
+    -f -a '(vitrine rows words ctl 2>/dev/null)'
 complete -c vitrine -n '__fish_seen_subcommand_from run' -a '(__fish_complete_command)'

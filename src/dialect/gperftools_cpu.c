@@ -125,8 +125,8 @@ VT_EXPORT void ProfilerRegisterThread(void) {
     const struct vt_profiler_functions *f = vt__profiler_elsewhere();
     if (f != NULL)
         f->register_thread();
-    else if (vt__cpu_is_on())
-        vt__cpu_task_begins(0);
+    else
+        vt__life_make_known(0);
 }
 
 VT_EXPORT void ProfilerGetCurrentState(struct ProfilerState *state) {

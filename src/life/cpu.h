@@ -40,6 +40,8 @@ typedef void *vt_thread_main(void *arg);
 struct vt_birth *vt__life_birth(vt_thread_main *start, void *arg); /* NULL: start it as it is */
 void vt__life_watch_births(void);                                  /* before any; also again */
 vt_thread_main vt__life_born;                                      /* with it as its argument */
+/* The calling thread to the profiler while it is on, and its end in any case. start: its first function, or 0. */
+void vt__life_make_known(uintptr_t start);
 void vt__life_stillborn(struct vt_birth *b); /* there was no thread after all */
 
 VT_HIDDEN_END

@@ -78,7 +78,6 @@ static struct vt_birth *make(void) {
 }
 
 struct vt_birth *vt__life_birth(vt_thread_main *start, void *arg) {
-    vt__life_watch_births();
     struct vt_birth *b = pop();
     if (b == NULL) b = make();
     if (b == NULL) return NULL; /* the scout finds it */
@@ -110,13 +109,18 @@ void vt__life_cpu_seen(void) {
     vt__stack_thread_is_watched();
 }
 
+void vt__life_make_known(uintptr_t start) {
+    vt__life_watch_births();
+    /* if a profile begins just now, it finds this thread in /proc */
+    if (vt__cpu_is_on()) vt__cpu_task_begins(start);
+    if (has_key()) pthread_setspecific(key.key, &key);
+}
+
 void *vt__life_born(void *arg) {
     struct vt_birth *b = arg;
     vt_thread_main *start = b->start;
     void *start_arg = b->arg;
     vt__life_stillborn(b);
-    /* if a profile begins just now, it finds this thread in /proc */
-    if (vt__cpu_is_on()) vt__cpu_task_begins((uintptr_t)start);
-    if (has_key()) pthread_setspecific(key.key, &key);
+    vt__life_make_known((uintptr_t)start);
     return start(start_arg);
 }

@@ -14,7 +14,8 @@ own $!
 n=0
 n_unanswered=0
 while kill -0 "$work" 2>/dev/null; do
-    for question in "rate 4096" "exact on" "stats" "dump $TMP/d" "exact off" "purge" "start $TMP/p" "dump" "stop"; do
+    for question in "rate 4096" "exact on" "cpu-start $TMP/c" "stats" "dump $TMP/d" "exact off" "contention-start $TMP/w" "purge" "start $TMP/p" \
+        "cpu-dump" "contention-dump" "dump" "stop" "cpu-stop" "contention-stop"; do
         # shellcheck disable=SC2086  # words of a question
         if ctl --timeout=60 "$work" $question >/dev/null 2>"$TMP/errors"; then
             n=$((n + 1))
@@ -27,5 +28,5 @@ while kill -0 "$work" 2>/dev/null; do
     done
 done
 wait "$work" || fail "expected status 0 of the program, saw $?: $(tail -3 "$TMP/out")"
-[ "$n" -ge 9 ] || fail "expected answers, saw $n ($n_unanswered not)"
+[ "$n" -ge 15 ] || fail "expected answers, saw $n ($n_unanswered not)"
 say "$n answers"

@@ -12,6 +12,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 VITRINE = os.environ["VT_SO"]
 PROFILER = os.path.join(os.path.dirname(VITRINE), "libprofiler.so.0")
+BOTH = os.path.join(os.path.dirname(VITRINE), "libtcmalloc_and_profiler.so.4")
 TOOL = os.path.join(os.environ["VT_BUILD"], "bin", "vitrine")
 TMP = tempfile.mkdtemp(prefix="vt-cpu-")
 FLAGS = ["-O2", "-g", "-fomit-frame-pointer", "-D_GNU_SOURCE", "-Wall", "-Werror"]

@@ -12,6 +12,7 @@ import time
 import cpu
 
 program = cpu.burn()
+no_perf = cpu.compile_c("no_perf", "no_perf.c")
 path = os.path.join(cpu.TMP, "p.prof")
 
 
@@ -29,7 +30,34 @@ def expect(what, wanted, seen):
         cpu.fail(f"{what}: expected {wanted}, seen {seen}")
 
 
-for preload in (cpu.VITRINE, cpu.PROFILER):
+def switched(preload, steps, signals):
+    """Runs the steps with a switch; before each `wait` ends, a signal is sent if there is a 1 for it. Gives stderr."""
+    p = subprocess.Popen([program, *steps], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, "CPUPROFILESIGNAL": "12"},
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
+    for is_sent in signals:
+        p.stdout.readline()
+        if is_sent == "1":
+            p.send_signal(signal.SIGUSR2)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        time.sleep(0.01)
+    _, errors = p.communicate()
+    expect("exit", 0, p.returncode)
+    return errors
+
+
+def caught(preload, env):
+    """Which of SIGALRM, SIGPROF and 40 the program has handlers for."""
+    p = subprocess.Popen([program, "wait"], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, **env}, stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdout.readline()
+    with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
+        mask = int(re.search(r"^SigCgt:\s*(\w+)$", f.read(), re.M).group(1), 16)
+    p.communicate(b"\n")
+    return [n for n in (14, 27, 40) if mask >> (n - 1) & 1]
+
+
+for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # a child of a fork, and a program started by another: each has its own file with its own samples
     _, err = cpu.run([program, "mix", "200", "fork", "300", "exec", "mix", "100"], preload=preload, env={"CPUPROFILE": path})
     lines = re.findall(r"^PROFILE: interrupts/evictions/bytes = (\d+)/0/(\d+)$", err, re.M)
@@ -64,34 +92,42 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
     clean()
 
     # by signal, on and off in turns
-    p = subprocess.Popen([program, "wait", "mix", "100", "wait", "lib", "100", "wait", "mix", "60", "wait", "threads", "2", "50", "wait"],
-                         env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, "CPUPROFILESIGNAL": "12"},
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1)
-    for i in range(5):
-        p.stdout.readline()
-        if i == 0:
-            expect("files before the first signal", [], files())
-        if i < 4:
-            p.send_signal(signal.SIGUSR2)
-        p.stdin.write("\n")
-        p.stdin.flush()
-        time.sleep(0.01)
-    _, err = p.communicate()
-    expect("exit", 0, p.returncode)
+    err = switched(preload, ["mix", "60"], "")
+    expect("files without a signal", [], files())
+    err = switched(preload, ["wait", "mix", "100", "wait", "lib", "100", "wait", "mix", "60", "wait", "threads", "2", "50", "wait"], "11110")
+    expect("closing lines", 2, err.count("PROFILE: interrupts/evictions/bytes = "))
     expect("the line about the signal", True, "Using signal 12 as cpu profiling switch" in err)
     expect("files", ["p.prof.0", "p.prof.1"], files())
     first, second = (cpu.Profile(f"{path}.{i}").cum() for i in range(2))
     expect("functions of the first", (True, False), ("alpha" in first, "burn_lib" in first))
     expect("functions of the second", (True, False), ("alpha" in second, "worker_burn" in second))
     clean()
+    # still on at the end, and a child meanwhile: its file has its id, and the number it was born under
+    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "100", "fork", "150"], "111")
+    expect("files with a child", ["p.prof.0", "p.prof.1", "p.prof_N.1"], [re.sub(r"_\d+", "_N", f) for f in files()])
+    expect("functions of the child alone", (True, False), tuple(f in cpu.Profile(glob.glob(path + "_*")[0]).cum() for f in ("child_burn", "alpha")))
+    expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))
+    clean()
+    # a number that is none is said, and the whole run is profiled
+    _, err = cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILESIGNAL": "many"})
+    expect("the line about a number", True, "no signal has the number 'many' of CPUPROFILESIGNAL" in err)
+    expect("files with a number that is none", ["p.prof"], files())
+    clean()
 
     # frequencies as gperftools reads them
     for text, period_us in (("1000", 1000), ("10000", 250), ("abc", 10000), ("250x", 10000), ("0", 10000)):
         cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": text})
         expect(f"period with CPUPROFILE_FREQUENCY={text}", period_us, cpu.Profile(path).period_us)
-    for more in ({"CPUPROFILE_REALTIME": "1"}, {"CPUPROFILE_PER_THREAD_TIMERS": "1"}, {"CPUPROFILE_TIMER_SIGNAL": "40"}):
+    for more, number in (({}, 27), ({"CPUPROFILE_REALTIME": "1"}, 14), ({"CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
+                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27)):
+        expect(f"the signal with {more}", [number], caught(preload, more))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
+    clean()
+    # perf's clock where the system refuses it: timers instead, and a line
+    _, err = cpu.run([no_perf, program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, "VITRINE_CPU_CLOCK": "perf"})
+    expect("the line about the clock", True, "the system refuses the clock 'perf': timers of threads are used" in err)
+    expect("samples all the same", True, cpu.Profile(path).n >= 8)
     clean()
     cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_USE_PID": "1"})
     expect("a name with the process's id", True, re.fullmatch(r"p\.prof_\d+", files()[0]) is not None)

@@ -34,6 +34,13 @@ for compiler, source in (("CC", "user.c"), ("CXX", "user.cpp")):
             cpu.fail(f"{source}, preload {preload}: expected samples and the closing line, seen {cpu.Profile(path).n}, {err}")
         os.remove(path)
 
+# the one with malloc, by link
+both = cpu.compile_c("linked-both", "user.c", flags=[f"-I{INCLUDE}", cpu.BOTH, f"-Wl,-rpath,{LIB}"])
+_, err = cpu.run([both, "calls", path], preload=None)
+if cpu.Profile(path).n < 5 or "PROFILE: interrupts" not in err:
+    cpu.fail(f"libtcmalloc_and_profiler: expected samples and the closing line, seen {cpu.Profile(path).n}, {err}")
+os.remove(path)
+
 opener = cpu.compile_c("opener", "opener.c", flags=["-ldl"])
 for preload in (None, cpu.VITRINE):
     for where in ("here", "child"):
@@ -41,6 +48,8 @@ for preload in (None, cpu.VITRINE):
         p = cpu.Profile(path)
         if p.cum().get("burn_in_thread", 0) < 5 or p.cum().get("burn_here", 0) < 5:
             cpu.fail(f"dlopen {where}, preload {preload}: expected samples of both threads, seen {p.cum()}")
+        if p.cum().get("burn_registered", 0) < 9:
+            cpu.fail(f"dlopen {where}, preload {preload}: expected all 100 ms of the thread that registered, seen {p.cum()}")
         os.remove(path)
 
 for malloc in ("libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"):

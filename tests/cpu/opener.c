@@ -1,4 +1,4 @@
-/* opener.c - loads the profiler late, in this process or in the child of a fork, and profiles itself and a thread.
+/* opener.c - loads the profiler late, in this process or in the child of a fork, and profiles itself and two threads.
  *
  *     opener here|child LIBRARY FILE
  */
@@ -18,6 +18,15 @@ static __attribute__((noinline)) void *burn_in_thread(void *arg) {
     return arg;
 }
 
+/* One that says so itself is known at once. */
+static void (*register_thread)(void);
+
+static __attribute__((noinline)) void *burn_registered(void *arg) {
+    register_thread();
+    burn(100);
+    return arg;
+}
+
 static __attribute__((noinline)) void burn_here(void) {
     burn(200);
     sink++;
@@ -29,9 +38,12 @@ static int profile(const char *library, const char *file) {
     if (l == NULL) return fprintf(stderr, "%s\n", dlerror()), 3;
     int (*start)(const char *) = (int (*)(const char *))dlsym(l, "ProfilerStart");
     void (*stop)(void) = (void (*)(void))dlsym(l, "ProfilerStop");
+    register_thread = (void (*)(void))dlsym(l, "ProfilerRegisterThread");
     if (start(file) != 1) return 4;
     if (pthread_create(&id, NULL, burn_in_thread, NULL) != 0) return 5;
     burn_here();
+    pthread_join(id, NULL);
+    if (pthread_create(&id, NULL, burn_registered, NULL) != 0) return 5;
     pthread_join(id, NULL);
     stop();
     return 0;

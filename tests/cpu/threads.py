@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""threads.py - 64 threads are seen evenly, whether they were there before the profiler or came after; with their names."""
+"""threads.py - 64 threads are seen evenly, whether they were there before the profiler or came after, with their names; and threads that
+end before their first tick are right on average."""
 import collections
 import os
 import re
@@ -11,6 +12,7 @@ import cpu
 program = cpu.burn()
 N, MS = 64, 40
 HZ = 250
+N_SHORT, SHORT_MS = 400, 3
 path = os.path.join(cpu.TMP, "t.pb")
 told = os.path.join(cpu.TMP, "threads")
 
@@ -29,12 +31,18 @@ def tags(name):
     return total
 
 
-def check(what, counts):
-    """Each has the CPU time that its own clock told: equal shares would be a claim about the scheduler. A thread is settled when it ends,
-    so what is missing or too much is part of a period; another one for what it does before and after it is known."""
+def read_truth():
+    """{thread name: ns} as the threads' own clocks told"""
     with open(told, encoding="ascii") as f:
         truth = {name: int(ns) for name, ns in (line.split() for line in f)}
     os.remove(told)
+    return truth
+
+
+def check(what, counts):
+    """Each has the CPU time that its own clock told: equal shares would be a claim about the scheduler. A thread is settled when it ends,
+    so what is missing or too much is part of a period; another one for what it does before and after it is known."""
+    truth = read_truth()
     missing = [name for name in truth if counts.get(name, 0) == 0]
     if missing or len(truth) != N:
         cpu.fail(f"{what}: expected {N} threads, not seen: {missing}; {counts}")
@@ -44,6 +52,15 @@ def check(what, counts):
           f"seen {-low / 1e6:.1f} ms less to {high / 1e6:.1f} ms more")
     if max(-low, high) > 2e9 / HZ:
         cpu.fail(f"{what}: expected each within two periods of {1e3 / HZ:.0f} ms, seen {off}")
+
+
+def check_short(what, seen):
+    """A thread of less than a period is seen as one or not at all, in proportion. 15 % are five deviations of a sum of 400."""
+    truth = read_truth()
+    wanted = sum(truth.values())
+    print(f"{what}: {len(truth)} threads of {SHORT_MS} ms, {wanted / 1e6:.0f} ms in all, seen {seen / 1e6:.0f}")
+    if len(truth) != N_SHORT or abs(seen - wanted) > 0.15 * wanted:
+        cpu.fail(f"{what}: expected {wanted / 1e6:.0f} ms within 15 %, seen {seen / 1e6:.0f}")
 
 
 if shutil.which("go") is None:
@@ -56,5 +73,12 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
     cpu.run([program, "late", str(N), str(MS), "start", path, "go", "stop"], preload=preload,
             env={"VITRINE_CPU_FORMAT": "proto", "VITRINE_CPU_FREQUENCY": str(HZ), "BURN_THREADS": told})
     check(f"{name}, born before", tags(path))
+    os.remove(path)
+    env = {"VITRINE_CPU_FREQUENCY": str(HZ), "BURN_THREADS": told}
+    cpu.run([program, "threads", str(N_SHORT), str(SHORT_MS)], preload=preload, env={"CPUPROFILE": path, **env})
+    p = cpu.Profile(path)
+    check_short(f"{name}, short, born while it was on", (p.cum().get("work", 0)) * 1e9 / HZ)
+    cpu.run([program, "late", str(N_SHORT), str(SHORT_MS), "start", path, "go", "stop"], preload=preload, env=env)
+    check_short(f"{name}, short, born before", cpu.Profile(path).n * 1e9 / HZ)
     os.remove(path)
 shutil.rmtree(cpu.TMP)

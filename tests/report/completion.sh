@@ -30,6 +30,8 @@ all() {
     done
     expect $shell "vitrine top --foc" "--focus=" "$(complete_$shell vitrine top --foc)"
     expect $shell "vitrine run --ex" "--exact" "$(complete_$shell vitrine run --ex)"
+    expect $shell "vitrine ctl 1 cont" "contention-start contention-dump contention-stop" "$(complete_$shell vitrine ctl 1 cont)"
+    expect $shell "vitrine ctl 1 " "$(vitrine ctl --help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\).*/\1/p')" "$(complete_$shell vitrine ctl 1 '')"
     say "ok: $shell, $n questions"
 }
 
