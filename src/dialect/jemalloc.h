@@ -87,6 +87,7 @@ void *vt__je_malloc(size_t n_bytes);
 void *vt__je_malloc_slow(size_t n_bytes);
 void *vt__je_calloc(size_t n, size_t each_bytes);
 void *vt__je_realloc(void *p, size_t n_bytes);
+void *vt__je_realloc_for(void *p, size_t n_bytes, const char *where); /* as vt__je_grown has it */
 void *vt__je_aligned_alloc(size_t align, size_t n_bytes);
 void vt__je_free_other(void *p, struct slab *s);
 /* In the heap of an arena; NULL: the threads', and what the options want is not done. */

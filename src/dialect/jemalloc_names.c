@@ -116,13 +116,17 @@ void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_byt
     return to;
 }
 
-void *vt__je_realloc(void *p, size_t n_bytes) {
+void *vt__je_realloc_for(void *p, size_t n_bytes, const char *where) {
     if (!vt__je_is_special() || n_bytes == 0) return vt__realloc(p, n_bytes);
     if (p == NULL) return vt__je_malloc(n_bytes);
     struct vt_own *heap = vt__heap_owns(p) ? vt__je_thread_heap() : NULL;
     size_t before = vt__usable_size(p);
     void *to = heap != NULL ? vt__je_realloc_in(heap, p, 1, n_bytes) : vt__realloc(p, n_bytes);
-    return vt__je_grown(to, before, "in realloc()");
+    return vt__je_grown(to, before, where);
+}
+
+void *vt__je_realloc(void *p, size_t n_bytes) {
+    return vt__je_realloc_for(p, n_bytes, "in realloc()");
 }
 
 void vt__je_free_other(void *p, struct slab *s) {

@@ -296,7 +296,7 @@ int vt__je_read_active_now(const struct vt_je_call *c, uint64_t *out) {
 
 /* The word is brought up to date by each epoch. */
 int vt__je_read_active_at(const struct vt_je_call *c, uint64_t *out) {
-    (void)c;
-    *out = (uintptr_t)&vt__je_snapshot.stat[VT_JE_ACTIVE_PAGES];
+    if (c->has_new || c->oldp == NULL || c->oldlenp == NULL) return EINVAL;
+    *out = (uintptr_t)&vt__je_figures(c->index[0])->stat[VT_JE_ACTIVE_PAGES];
     return 0;
 }
