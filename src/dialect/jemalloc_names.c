@@ -54,19 +54,17 @@ void *vt__je_given(void *p, bool is_zero, const char *where) {
 }
 
 /* Not the first two words, which tell a block that is free already. */
-static void fill_freed(const void *p) {
-    size_t usable = p != NULL && vt__heap_owns(p) ? vt__usable_size(p) : 0;
-    if (usable > sizeof(struct block) && fills_freed())
+void vt__je_fill_freed(const void *p) {
+    size_t usable = fills_freed() && p != NULL && vt__heap_owns(p) ? vt__usable_size(p) : 0;
+    if (usable > sizeof(struct block))
         __builtin_memset((char *)p + sizeof(struct block), JUNK_FREED,
                          usable - sizeof(struct block));
 }
-static void leave_alone(const void *p, size_t n_bytes) { (void)p, (void)n_bytes; }
 
 void vt__je_names_begin(void) {
-    static const struct vt_heap_hooks hooks = {leave_alone, fill_freed, leave_alone};
     if (!fills_new() && !fills_freed() && !vt_je(zero) && !vt_je(xmalloc)) return;
     vt__je_be_special();
-    vt__heap_set_hooks(&hooks);
+    vt__je_watch_blocks();
 }
 
 /* ---- the names ---- */

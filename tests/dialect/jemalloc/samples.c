@@ -27,11 +27,9 @@ static unsigned n_backtraces, n_dumps;
 static void (*original_backtrace)(void **vec, unsigned *len, unsigned max);
 
 static void on_sample(const void *p, size_t size, void **bt, unsigned n, size_t usable) {
-    static bool is_inside;
-    if (is_inside || size != 5001) return;
-    is_inside = true;
-    free(malloc(777)); /* it may allocate */
-    is_inside = false;
+    if (size != 5001) return;
+    void *volatile mine = malloc(5001); /* it may allocate, and does not hear of that */
+    free(mine);
     seen.at = p;
     seen.size = size;
     seen.usable = usable;
