@@ -4,13 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            printf("%s:%d: expected %s\n", __FILE__, __LINE__, #x);                                \
-            exit(1);                                                                               \
-        }                                                                                          \
-    while (0)
+#include "expect.h"
 
 static void print(void *unused, const char *s) {
     (void)unused;

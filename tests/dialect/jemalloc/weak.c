@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
+
 #define WEAK __attribute__((weak))
 void *mallocx(size_t, int) WEAK;
 void *rallocx(void *, size_t, int) WEAK;
@@ -20,14 +22,6 @@ size_t nallocx(size_t, int) WEAK;
 int mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
 int mallctlnametomib(const char *, size_t *, size_t *) WEAK;
 int mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t) WEAK;
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            printf("%s:%d: expected %s\n", __FILE__, __LINE__, #x);                                \
-            exit(1);                                                                               \
-        }                                                                                          \
-    while (0)
 
 static bool uses_jemalloc(void) {
     if (!mallocx || !rallocx || !xallocx || !sallocx || !dallocx || !sdallocx || !nallocx ||
