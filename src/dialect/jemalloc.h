@@ -8,7 +8,8 @@
  *   jemalloc_arenas.c        arenas; jemalloc_settings.c what is only kept of them
  *   jemalloc_snapshot.c      statistics
  *   jemalloc_prof.c          heap profiles in its manner, the leak summary
- *   jemalloc_samples.c       hooks, prof.stats; jemalloc_history.c prof_recent and the log
+ *   jemalloc_hooks.c         hooks for every allocation
+ *   jemalloc_samples.c       hooks for samples, prof.stats; jemalloc_history.c prof_recent and the log
  *   jemalloc_print.c         malloc_stats_print
  *
  * Climate: host, but for the environment and the functions that allocate (malloc).
@@ -87,6 +88,7 @@ void *vt__je_malloc(size_t n_bytes);
 void *vt__je_malloc_slow(size_t n_bytes);
 void *vt__je_calloc(size_t n, size_t each_bytes);
 void *vt__je_realloc(void *p, size_t n_bytes);
+void *vt__je_realloc_for(void *p, size_t n_bytes, const char *where); /* as vt__je_grown has it */
 void *vt__je_aligned_alloc(size_t align, size_t n_bytes);
 void vt__je_free_other(void *p, struct slab *s);
 /* In the heap of an arena; NULL: the threads', and what the options want is not done. */
@@ -111,6 +113,16 @@ void vt__je_prof_read_options(void); /* inside the first malloc */
 void vt__je_prof_begin(void);
 void vt__je_prof_end(void);
 bool vt__je_prof_is_on(void); /* opt.prof */
+
+void vt__je_fill_freed(const void *p); /* as junk has it */
+
+/* jemalloc_hooks.c */
+void vt__je_watch_blocks(void); /* every malloc and free is told from now on */
+
+/* While the calling thread is in a hook of the program's; to begin is false if it is in one already. */
+bool vt__je_is_telling(void);
+bool vt__je_begin_telling(void);
+void vt__je_end_telling(void);
 
 /* jemalloc_samples.c */
 void vt__je_samples_begin(void);

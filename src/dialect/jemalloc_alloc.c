@@ -60,7 +60,7 @@ VT_EXPORT void *rallocx(void *p, size_t size, int flags) {
     struct vt_own *heap;
     size_t before = vt__usable_size(p);
     bool is_plain = align_of(flags) <= VT_BLOCK_ALIGN && (unsigned)flags >> ARENA_SHIFT == 0;
-    void *to = is_plain                ? vt__realloc(p, vt_max(size, 1))
+    void *to = is_plain                ? vt__je_realloc_for(p, vt_max(size, 1), "in rallocx()")
                : heap_of(flags, &heap) ? vt__je_realloc_in(heap, p, align_of(flags), size)
                                        : no_such_arena();
     if (vt__je_is_special()) to = vt__je_grown(to, before, "in rallocx()");

@@ -43,9 +43,11 @@ static const struct row {
     vt_je_reader *read;
     vt_je_writer *write;
     int what;
+    enum { NOT, TO_WRITE, TO_CALL } needs_prof;
 } rows[] = {
-#define NODE(name, type, read, write, what)                                                        \
-    {name, T_##type, vt__je_read_##read, vt__je_write_##write, (int)(what)},
+#define NODE(name, type, read, write, what) PROF_NODE(NOT, name, type, read, write, what)
+#define PROF_NODE(needs, name, type, read, write, what)                                            \
+    {name, T_##type, vt__je_read_##read, vt__je_write_##write, (int)(what), needs},
 #include "dialect/jemalloc_ctl.def"
 };
 
@@ -187,6 +189,8 @@ static int call(const struct row *row, struct vt_je_call *c) {
     uint64_t old = 0, value = 0;
     c->what = row->what;
     c->has_new = c->newp != NULL;
+    if (row->needs_prof == TO_CALL || (row->needs_prof == TO_WRITE && c->has_new))
+        if (!vt__je_prof_is_on()) return ENOENT;
     if (row->type == T_SPECIAL) return row->write(c, 0);
     if (row->type == T_VOID)
         return c->oldp != NULL || c->oldlenp != NULL || c->newp != NULL || c->newlen != 0

@@ -54,19 +54,17 @@ void *vt__je_given(void *p, bool is_zero, const char *where) {
 }
 
 /* Not the first two words, which tell a block that is free already. */
-static void fill_freed(const void *p) {
-    size_t usable = p != NULL && vt__heap_owns(p) ? vt__usable_size(p) : 0;
-    if (usable > sizeof(struct block) && fills_freed())
+void vt__je_fill_freed(const void *p) {
+    size_t usable = fills_freed() && p != NULL && vt__heap_owns(p) ? vt__usable_size(p) : 0;
+    if (usable > sizeof(struct block))
         __builtin_memset((char *)p + sizeof(struct block), JUNK_FREED,
                          usable - sizeof(struct block));
 }
-static void leave_alone(const void *p, size_t n_bytes) { (void)p, (void)n_bytes; }
 
 void vt__je_names_begin(void) {
-    static const struct vt_heap_hooks hooks = {leave_alone, fill_freed, leave_alone};
     if (!fills_new() && !fills_freed() && !vt_je(zero) && !vt_je(xmalloc)) return;
     vt__je_be_special();
-    vt__heap_set_hooks(&hooks);
+    vt__je_watch_blocks();
 }
 
 /* ---- the names ---- */
@@ -116,13 +114,17 @@ void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_byt
     return to;
 }
 
-void *vt__je_realloc(void *p, size_t n_bytes) {
+void *vt__je_realloc_for(void *p, size_t n_bytes, const char *where) {
     if (!vt__je_is_special() || n_bytes == 0) return vt__realloc(p, n_bytes);
     if (p == NULL) return vt__je_malloc(n_bytes);
     struct vt_own *heap = vt__heap_owns(p) ? vt__je_thread_heap() : NULL;
     size_t before = vt__usable_size(p);
     void *to = heap != NULL ? vt__je_realloc_in(heap, p, 1, n_bytes) : vt__realloc(p, n_bytes);
-    return vt__je_grown(to, before, "in realloc()");
+    return vt__je_grown(to, before, where);
+}
+
+void *vt__je_realloc(void *p, size_t n_bytes) {
+    return vt__je_realloc_for(p, n_bytes, "in realloc()");
 }
 
 void vt__je_free_other(void *p, struct slab *s) {

@@ -102,6 +102,7 @@ int vt__je_read_uptime(const struct vt_je_call *c, uint64_t *out) {
 
 #define ARENA_MASK UINT64_C(0xffff)
 #define HAS_NO_CACHE (UINT64_C(1) << 16)
+#define IS_TELLING (UINT64_C(1) << 17)
 #define PEAK_SHIFT 20 /* in KiB from here up: what was in use when the peak was reset */
 
 int vt__je_read_thread_arena(const struct vt_je_call *c, uint64_t *out) {
@@ -133,6 +134,22 @@ struct vt_own *vt__je_thread_heap(void) {
     const struct heap *h = vt__tls.real; /* NULL: it has just begun, or is ending */
     if (h == NULL || !h->is_diverted) return NULL;
     return vt__je_arena_heap(h->dialect_word & ARENA_MASK, &heap) ? heap : NULL;
+}
+
+bool vt__je_is_telling(void) {
+    const uint64_t *word = vt__heap_dialect_word();
+    return word == NULL || (*word & IS_TELLING) != 0;
+}
+
+bool vt__je_begin_telling(void) {
+    if (vt__je_is_telling()) return false;
+    *vt__heap_dialect_word() |= IS_TELLING;
+    return true;
+}
+
+void vt__je_end_telling(void) {
+    uint64_t *word = vt__heap_dialect_word();
+    if (word != NULL) *word &= ~IS_TELLING;
 }
 
 int vt__je_read_thread_tcache(const struct vt_je_call *c, uint64_t *out) {
@@ -296,7 +313,7 @@ int vt__je_read_active_now(const struct vt_je_call *c, uint64_t *out) {
 
 /* The word is brought up to date by each epoch. */
 int vt__je_read_active_at(const struct vt_je_call *c, uint64_t *out) {
-    (void)c;
-    *out = (uintptr_t)&vt__je_snapshot.stat[VT_JE_ACTIVE_PAGES];
+    if (c->has_new || c->oldp == NULL || c->oldlenp == NULL) return EINVAL;
+    *out = (uintptr_t)&vt__je_figures(c->index[0])->stat[VT_JE_ACTIVE_PAGES];
     return 0;
 }

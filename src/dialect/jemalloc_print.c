@@ -1,7 +1,7 @@
 /* jemalloc_print.c - malloc_stats_print: all that mallctl knows, as text in jemalloc's columns or as JSON with its keys.
  *
  * The letters of `opts`: J JSON; the others leave out: g general, m merged, d destroyed, a each arena, b bins, l large, x mutexes,
- * e extents, h huge pages. There is one arena that has memory, so "merged" and "0" say the same.
+ * e extents, h huge pages.
  *
  * Climate: host. The callback is the program's and may do as it likes; it is called when the text is complete, or 256 KiB are full.
  * Owns: a buffer for the time of the call.
@@ -123,21 +123,52 @@ static void put_rate(struct print *p, uint64_t n, unsigned width) {
 
 /* ---- values of rows that are the same in both forms ---- */
 
+static void put_truth(struct print *p, bool is_so) { say(p, is_so ? "true" : "false"); }
+
 static void value(struct print *p, const struct vt_je_option_row *row,
                   const struct vt_je_value *v) {
     if (row->kind == VT_JE_BOOL)
-        say(p, v->n ? "true" : "false");
+        put_truth(p, v->n != 0);
     else if (row->kind >= VT_JE_CHOICE)
         put_quoted(p, v->text);
     else
         vt__text_int(&p->text, v->n);
 }
 
-static uint64_t read_node(vt_je_reader *read, int what) {
-    struct vt_je_call c = {.what = what};
+static uint64_t read_of(size_t arena, vt_je_reader *read, int what) {
+    struct vt_je_call c = {.what = what, .index = {arena}};
     uint64_t n = 0;
     (void)read(&c, &n);
     return n;
+}
+
+static uint64_t read_node(vt_je_reader *read, int what) { return read_of(0, read, what); }
+
+/* The beginning of such a row: `  GROUP.NAME: `, or a key. */
+static void put_row_name(struct print *p, const char *group, const char *name) {
+    if (p->is_json) {
+        key(p, name);
+        return;
+    }
+    say(p, "  ");
+    say(p, group);
+    say(p, ".");
+    say(p, name);
+    say(p, ": ");
+}
+
+/* A group of such rows, `title` as text. */
+static void begin_rows(struct print *p, const char *group, const char *title) {
+    if (p->is_json)
+        open(p, group, '{');
+    else
+        say(p, title);
+}
+static void end_row(struct print *p) {
+    if (!p->is_json) say(p, "\n");
+}
+static void end_rows(struct print *p) {
+    if (p->is_json) shut(p, '}');
 }
 
 /* ---- general ---- */
@@ -161,22 +192,13 @@ static const struct {
 
 static void put_config(struct print *p) {
     static const char *const words[] = {"false", "true", "\"\""};
-    if (p->is_json)
-        open(p, "config", '{');
-    else
-        say(p, "Build-time option settings\n");
+    begin_rows(p, "config", "Build-time option settings\n");
     for (size_t i = 0; i < vt_countof(config); i++) {
-        if (p->is_json) {
-            key(p, config[i].name);
-        } else {
-            say(p, "  config.");
-            say(p, config[i].name);
-            say(p, ": ");
-        }
+        put_row_name(p, "config", config[i].name);
         say(p, words[config[i].value]);
-        if (!p->is_json) say(p, "\n");
+        end_row(p);
     }
-    if (p->is_json) shut(p, '}');
+    end_rows(p);
 }
 
 /* Options whose present value may be another. */
@@ -206,7 +228,7 @@ static void put_live(struct print *p, int option) {
         say(p, live[i].name);
         say(p, ": ");
         if (live[i].is_bool)
-            say(p, n != 0 ? "true" : "false");
+            put_truth(p, n != 0);
         else
             vt__text_int(&p->text, (int64_t)n);
         say(p, ")");
@@ -214,26 +236,16 @@ static void put_live(struct print *p, int option) {
 }
 
 static void put_options(struct print *p) {
-    if (p->is_json)
-        open(p, "opt", '{');
-    else
-        say(p, "Run-time option settings\n");
+    begin_rows(p, "opt", "Run-time option settings\n");
     for (int i = 0; i < VT_JE_OPT_COUNT; i++) {
         const struct vt_je_option_row *row = &vt__je_option_rows[i];
         if (!row->has_node) continue;
-        if (p->is_json) {
-            key(p, row->key);
-            value(p, row, &vt__je_values[i]);
-            continue;
-        }
-        say(p, "  opt.");
-        say(p, row->key);
-        say(p, ": ");
+        put_row_name(p, "opt", row->key);
         value(p, row, &vt__je_values[i]);
-        put_live(p, i);
-        say(p, "\n");
+        if (!p->is_json) put_live(p, i);
+        end_row(p);
     }
-    if (p->is_json) shut(p, '}');
+    end_rows(p);
 }
 
 static void put_prof(struct print *p) {
@@ -246,26 +258,17 @@ static void put_prof(struct print *p) {
                 {"gdump", vt__je_read_prof_gdump, true},
                 {"interval", vt__je_read_prof_interval, false},
                 {"lg_sample", vt__je_read_prof_lg_sample, false}};
-    if (p->is_json)
-        open(p, "prof", '{');
-    else
-        say(p, "Profiling settings\n");
+    begin_rows(p, "prof", "Profiling settings\n");
     for (size_t i = 0; i < vt_countof(rows); i++) {
         uint64_t n = read_node(rows[i].read, 0);
-        if (p->is_json) {
-            key(p, rows[i].name);
-        } else {
-            say(p, "  prof.");
-            say(p, rows[i].name);
-            say(p, ": ");
-        }
+        put_row_name(p, "prof", rows[i].name);
         if (rows[i].is_bool)
-            say(p, n != 0 ? "true" : "false");
+            put_truth(p, n != 0);
         else
             vt__text_uint(&p->text, n);
-        if (!p->is_json) say(p, "\n");
+        end_row(p);
     }
-    if (p->is_json) shut(p, '}');
+    end_rows(p);
 }
 
 static void put_sizes(struct print *p) {
@@ -466,8 +469,6 @@ static void put_sums(struct print *p, const uint64_t *small, const uint64_t *lar
     say(p, "\n");
 }
 
-static const uint64_t no_stats[VT_JE_STATS];
-
 static void put_arena_figures(struct print *p, const uint64_t *n) {
     const struct {
         const char *name;
@@ -496,9 +497,10 @@ static void put_arena_figures(struct print *p, const uint64_t *n) {
     }
 }
 
-static void put_decays(struct print *p, const uint64_t *n, bool is_merged) {
-    int64_t dirty_ms = (int64_t)read_node(vt__je_read_decay_ms, 0);
-    int64_t muzzy_ms = (int64_t)read_node(vt__je_read_decay_ms, 1);
+static void put_decays(struct print *p, size_t arena, const uint64_t *n) {
+    bool is_merged = arena == VT_JE_ALL_ARENAS;
+    int64_t dirty_ms = (int64_t)read_of(arena, vt__je_read_decay_ms, 0);
+    int64_t muzzy_ms = (int64_t)read_of(arena, vt__je_read_decay_ms, 1);
     if (p->is_json) {
         key(p, "dirty_decay_ms");
         vt__text_int(&p->text, dirty_ms);
@@ -602,8 +604,6 @@ static void put_bin_json(struct print *p, const uint64_t *bin) {
     shut(p, '}');
 }
 
-static const uint64_t no_bin[VT_JE_BIN_STATS];
-
 static void put_bins(struct print *p, const struct vt_je_snapshot *s) {
     bool in_gap = false;
     if (p->is_json) {
@@ -614,7 +614,7 @@ static void put_bins(struct print *p, const struct vt_je_snapshot *s) {
         say(p, "\n");
     }
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
-        const uint64_t *bin = s != NULL ? s->bin[c] : no_bin;
+        const uint64_t *bin = s->bin[c];
         if (p->is_json) {
             put_bin_json(p, bin);
             continue;
@@ -639,7 +639,7 @@ static void put_large(struct print *p, const struct vt_je_snapshot *s) {
         say(p, "\n");
     }
     for (unsigned i = 0; i < VT_JE_LARGE; i++) {
-        const uint64_t *bin = s != NULL ? s->large[i] : no_bin;
+        const uint64_t *bin = s->large[i];
         if (p->is_json) {
             open(p, NULL, '{');
             number(p, "curlextents", bin[VT_JE_BIN_CURREGS]);
@@ -745,24 +745,25 @@ static void put_hpa(struct print *p) {
     shut(p, '}');
 }
 
-/* `s` NULL: an arena without memory of its own. */
-static void put_arena(struct print *p, const char *name, const struct vt_je_snapshot *s) {
-    const uint64_t *n = s != NULL ? s->stat : no_stats;
-    uint64_t uptime_ns = read_node(vt__je_read_uptime, 0);
+static void put_arena(struct print *p, const char *name, size_t arena) {
+    const struct vt_je_snapshot *s = vt__je_figures(arena);
+    const uint64_t *n = s->stat;
+    uint64_t uptime_ns = read_of(arena, vt__je_read_uptime, 0);
+    const char *dss = (const char *)(uintptr_t)read_of(arena, vt__je_read_dss, 0);
     if (p->is_json) {
         open(p, name, '{');
         number(p, "nthreads", n[VT_JE_THREADS]);
         number(p, "uptime_ns", uptime_ns);
         key(p, "dss");
-        put_quoted(p, vt_je_text(dss));
+        put_quoted(p, dss);
     } else {
         say_number(p, "assigned threads: ", n[VT_JE_THREADS], "\n");
         say_number(p, "uptime: ", uptime_ns, "\n");
         say(p, "dss allocation precedence: ");
-        put_quoted(p, vt_je_text(dss));
+        put_quoted(p, dss);
         say(p, "\n");
     }
-    put_decays(p, n, vt__str_equal(name, "merged"));
+    put_decays(p, arena, n);
     if (p->is_json) {
         put_sum_json(p, "small", &n[VT_JE_SMALL]);
         put_sum_json(p, "large", &n[VT_JE_LARGE_BYTES]);
@@ -778,12 +779,16 @@ static void put_arena(struct print *p, const char *name, const struct vt_je_snap
     if (p->is_json) shut(p, '}');
 }
 
-static void put_each_arena(struct print *p, const struct vt_je_snapshot *s) {
+static void put_each_arena(struct print *p) {
     char name[24];
     bool is_merged = has(p, 'm') && (vt__je_narenas() > 1 || !has(p, 'a'));
     if (is_merged) {
         if (!p->is_json) say(p, "Merged arenas stats:\n");
-        put_arena(p, "merged", s);
+        put_arena(p, "merged", VT_JE_ALL_ARENAS);
+    }
+    if (has(p, 'd') && vt__je_arena_is_there(VT_JE_DESTROYED_ARENAS)) {
+        if (!p->is_json) say(p, "Destroyed arenas stats:\n");
+        put_arena(p, "destroyed", VT_JE_DESTROYED_ARENAS);
     }
     for (unsigned i = 0; has(p, 'a') && i < vt__je_narenas(); i++) {
         if (!vt__je_arena_is_there(i)) continue;
@@ -791,7 +796,7 @@ static void put_each_arena(struct print *p, const struct vt_je_snapshot *s) {
         vt__text_uint(&t, i);
         vt__text_char(&t, '\0');
         if (!p->is_json) say_number(p, "arenas[", i, "]:\n");
-        put_arena(p, name, vt__je_figures(i));
+        put_arena(p, name, i);
     }
 }
 
@@ -811,7 +816,7 @@ static void print_all(struct print *p) {
     if (has(p, 'g')) put_general(p);
     put_stats(p, s);
     if (p->is_json && (has(p, 'm') || has(p, 'd') || has(p, 'a'))) open(p, "stats.arenas", '{');
-    put_each_arena(p, s);
+    put_each_arena(p);
     if (p->is_json && (has(p, 'm') || has(p, 'd') || has(p, 'a'))) shut(p, '}');
     if (p->is_json)
         shut(p, '}'), shut(p, '}');

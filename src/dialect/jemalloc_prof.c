@@ -112,7 +112,6 @@ int vt__je_read_prof_thread_active_init(const struct vt_je_call *c, uint64_t *ou
 
 int vt__je_write_prof_thread_active_init(const struct vt_je_call *c, uint64_t value) {
     (void)c;
-    if (!vt__je_prof_is_on()) return ENOENT;
     vt__sample_threads(value != 0);
     return 0;
 }
@@ -129,7 +128,6 @@ int vt__je_read_thread_prof_active(const struct vt_je_call *c, uint64_t *out) {
 int vt__je_write_thread_prof_active(const struct vt_je_call *c, uint64_t value) {
     uint8_t *is = vt__heap_sampling();
     (void)c;
-    if (!vt__je_prof_is_on()) return ENOENT;
     if (is == NULL) return EAGAIN;
     *is = value != 0 ? VT_SAMPLING_ON : VT_SAMPLING_OFF;
     return 0;
@@ -137,14 +135,12 @@ int vt__je_write_thread_prof_active(const struct vt_je_call *c, uint64_t value) 
 
 int vt__je_read_thread_prof_name(const struct vt_je_call *c, uint64_t *out) {
     (void)c;
-    if (!vt__je_prof_is_on()) return ENOENT;
     *out = (uintptr_t)vt__heap_thread_name(vt__heap_thread_number());
     return 0;
 }
 
 int vt__je_write_thread_prof_name(const struct vt_je_call *c, uint64_t value) {
     const char *name = (const char *)(uintptr_t)value;
-    if (!vt__je_prof_is_on()) return ENOENT;
     if (c->oldp != NULL || c->oldlenp != NULL) return EPERM; /* either, not both */
     if (vt_je(prof_sys_thread_name)) return EPERM;
     if (name == NULL) return EINVAL;
@@ -162,7 +158,6 @@ int vt__je_read_prof_lg_sample(const struct vt_je_call *c, uint64_t *out) {
 }
 
 int vt__je_write_prof_reset(const struct vt_je_call *c, uint64_t value) {
-    if (!vt__je_prof_is_on()) return ENOENT;
     vt__sample_forget();
     vt__je_forget_counts();
     if (c->has_new) vt__sample_set_period(period_of(value));
@@ -184,7 +179,6 @@ int vt__je_read_prof_gdump(const struct vt_je_call *c, uint64_t *out) {
 
 int vt__je_write_prof_gdump(const struct vt_je_call *c, uint64_t value) {
     (void)c;
-    if (!vt__je_prof_is_on()) return value != 0 ? ENOENT : 0;
     vt_je(prof_gdump) = value != 0;
     vt__growth_asks_for_dumps(value != 0);
     return 0;
@@ -192,7 +186,6 @@ int vt__je_write_prof_gdump(const struct vt_je_call *c, uint64_t value) {
 
 int vt__je_write_prof_dump(const struct vt_je_call *c, uint64_t value) {
     const char *path = (const char *)(uintptr_t)value;
-    if (!vt__je_prof_is_on()) return ENOENT;
     if (!c->has_new || path == NULL)
         return vt__life_heap_dump_because(VT_CAUSE_ASKED, NULL) == 0 ? 0 : EFAULT;
     int err = vt__life_heap_dump_file(path);
@@ -202,7 +195,6 @@ int vt__je_write_prof_dump(const struct vt_je_call *c, uint64_t value) {
 
 int vt__je_write_prof_prefix(const struct vt_je_call *c, uint64_t value) {
     const char *prefix = (const char *)(uintptr_t)value;
-    if (!vt__je_prof_is_on()) return ENOENT;
     if (!c->has_new || prefix == NULL) return EFAULT;
     if (prefix[0] == '\0')
         vt__life_heap_stop();

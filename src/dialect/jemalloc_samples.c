@@ -48,10 +48,10 @@ static struct waiting {
 } waiting[N_WAITING];
 static _Atomic unsigned n_waiting;
 
-/* More than there is room for are not told: an arena that is reset may have many. */
+/* More than there is room for are not told: an arena that is reset may have many. Nor is what a hook allocates itself. */
 static void wait_to_tell(const struct vt_sampled *s, bool is_freed) {
     uint32_t me = vt__heap_thread_number();
-    if (hook(is_freed ? HOOK_SAMPLE_FREE : HOOK_SAMPLE) == NULL) return;
+    if (hook(is_freed ? HOOK_SAMPLE_FREE : HOOK_SAMPLE) == NULL || vt__je_is_telling()) return;
     for (unsigned i = 0; i < N_WAITING; i++) {
         struct waiting *w = &waiting[i];
         /* acquire: its last thread has read it; pairs with the release in take_mine */
@@ -101,6 +101,13 @@ static void tell(const struct waiting *w) {
     call(w->at, w->requested_bytes, (void **)(uintptr_t)pc, n, w->block_bytes);
 }
 
+static void tell_mine(void) {
+    struct waiting mine;
+    if (!vt__je_begin_telling()) return;
+    while (take_mine(vt__heap_thread_number(), &mine)) tell(&mine);
+    vt__je_end_telling();
+}
+
 static _Atomic uint64_t bytes_to_print; /* since statistics were last printed, by estimate */
 
 static bool is_time_to_print(void) {
@@ -111,9 +118,7 @@ static bool is_time_to_print(void) {
 }
 
 void vt__je_deliver_samples(void) {
-    struct waiting mine;
-    if (atomic_load_explicit(&n_waiting, memory_order_relaxed) != 0)
-        while (take_mine(vt__heap_thread_number(), &mine)) tell(&mine);
+    if (atomic_load_explicit(&n_waiting, memory_order_relaxed) != 0) tell_mine();
     if (is_time_to_print()) malloc_stats_print(NULL, NULL, vt_je_text(stats_interval_opts));
 }
 
@@ -220,7 +225,6 @@ int vt__je_read_hook(const struct vt_je_call *c, uint64_t *out) {
 }
 
 int vt__je_write_hook(const struct vt_je_call *c, uint64_t value) {
-    if (!vt__je_prof_is_on()) return ENOENT;
     if (c->what == HOOK_BACKTRACE && value == 0) return EINVAL;
     bool is_ours = c->what == HOOK_BACKTRACE && value == (uintptr_t)own_backtrace;
     /* release: what the hook needs; pairs with the acquire in hook() */

@@ -184,7 +184,8 @@ int vt__je_write_tcache_create(const struct vt_je_call *c, uint64_t value) {
 }
 
 int vt__je_write_tcache_flush(const struct vt_je_call *c, uint64_t value) {
-    return c->has_new && value < MAX_CACHES ? 0 : EFAULT;
+    if (!c->has_new) return EINVAL;
+    return value < MAX_CACHES ? 0 : EFAULT;
 }
 
 int vt__je_write_tcache_destroy(const struct vt_je_call *c, uint64_t value) {

@@ -12,7 +12,7 @@
  *   mean           average of instructions, refills and other slow turns included
  * All but the mean are modes: the most frequent value, which is the fast path alone.
  *
- *   cost [--so LIBRARY]... [--size N]... [--pairs N] [--table FILE [--update | --modes]] [--compiler NAME]
+ *   cost [--so LIBRARY]... [--names ALLOCATE,FREE] [--size N]... [--pairs N] [--table FILE [--update | --modes]] [--compiler NAME]
  *
  * Without --so it measures libc. With --table every number must be at most the one in the file, and the
  * promises below must hold; --update writes what was measured, --modes leaves the mean out, which a
@@ -347,6 +347,9 @@ static void share_one_cpu(void) {
     (void)sched_setaffinity(0, sizeof one, &one); /* only speed is lost without it */
 }
 
+/* --names: which functions are meant by malloc and free; a row of theirs is named by the first. */
+static struct { char allocate[32], free[32]; } names = {"malloc", "free"};
+
 static pid_t start_child(const char *child, const char *library, unsigned size) {
     fflush(stdout);
     pid_t pid = fork();
@@ -360,7 +363,7 @@ static pid_t start_child(const char *child, const char *library, unsigned size) 
         unsetenv("LD_PRELOAD");
     unsetenv("VITRINE"); /* defaults are what is measured */
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0) _exit(SKIPPED);
-    execl(child, child, n, "20000", (char *)NULL);
+    execl(child, child, n, "20000", names.allocate, names.free, (char *)NULL);
     _exit(COULD_NOT);
 }
 
@@ -451,6 +454,9 @@ static void name_library(const char *path, char *name, size_t room) {
     snprintf(name, room, "%s", base ? base + 1 : path ? path : "libc");
     char *end = strstr(name, ".so");
     if (end) *end = 0;
+    size_t len = strlen(name);
+    if (strcmp(names.allocate, "malloc") != 0)
+        snprintf(name + len, room - len, ":%s", names.allocate);
 }
 
 /* ---- the table */
@@ -611,10 +617,9 @@ static struct {
 } opt = {.n_pairs = 2000, .compiler = "any"};
 
 static int usage(void) {
-    fputs(
-        "usage: cost [--so LIBRARY]... [--size N]... [--pairs N] [--table FILE [--update | --modes]]\n"
-        "            [--compiler NAME] | --self-test\n",
-        stderr);
+    fputs("usage: cost [--so LIBRARY]... [--names ALLOCATE,FREE] [--size N]... [--pairs N]\n"
+          "            [--table FILE [--update | --modes]] [--compiler NAME] | --self-test\n",
+          stderr);
     return USAGE;
 }
 
@@ -635,7 +640,9 @@ static bool parse(int argc, char **argv) {
                 opt.libraries[opt.n_libraries++] = value;
             else if (strcmp(arg, "--size") == 0 && opt.n_sizes < MAX_SIZES)
                 opt.sizes[opt.n_sizes++] = (unsigned)strtoul(value, NULL, 10);
-            else if (strcmp(arg, "--pairs") == 0)
+            else if (strcmp(arg, "--names") == 0) {
+                if (sscanf(value, "%31[^,],%31s", names.allocate, names.free) != 2) return false;
+            } else if (strcmp(arg, "--pairs") == 0)
                 opt.n_pairs = (unsigned)strtoul(value, NULL, 10);
             else if (strcmp(arg, "--table") == 0)
                 opt.table_file = value;

@@ -88,32 +88,32 @@ int mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp, 
 void malloc_stats_print(void (*write_cb)(void *opaque, const char *s), void *cbopaque,
                         const char *opts) JEMALLOC_NOTHROW;
 
-void *je_malloc(size_t size) JEMALLOC_NOTHROW;
-void *je_calloc(size_t num, size_t size) JEMALLOC_NOTHROW;
-int je_posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *je_aligned_alloc(size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *je_realloc(void *ptr, size_t size) JEMALLOC_NOTHROW;
-void je_free(void *ptr) JEMALLOC_NOTHROW;
-void je_free_sized(void *ptr, size_t size) JEMALLOC_NOTHROW;
-void je_free_aligned_sized(void *ptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *je_memalign(size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *je_valloc(size_t size) JEMALLOC_NOTHROW;
-void *je_pvalloc(size_t size) JEMALLOC_NOTHROW;
-size_t je_malloc_usable_size(void *ptr) JEMALLOC_NOTHROW;
-void *je_mallocx(size_t size, int flags) JEMALLOC_NOTHROW;
-void *je_rallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
-size_t je_xallocx(void *ptr, size_t size, size_t extra, int flags) JEMALLOC_NOTHROW;
-size_t je_sallocx(const void *ptr, int flags) JEMALLOC_NOTHROW;
-void je_dallocx(void *ptr, int flags) JEMALLOC_NOTHROW;
-void je_sdallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
-size_t je_nallocx(size_t size, int flags) JEMALLOC_NOTHROW;
-int je_mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp,
-               size_t newlen) JEMALLOC_NOTHROW;
-int je_mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) JEMALLOC_NOTHROW;
-int je_mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp, void *newp,
-                    size_t newlen) JEMALLOC_NOTHROW;
-void je_malloc_stats_print(void (*write_cb)(void *opaque, const char *s), void *cbopaque,
-                           const char *opts) JEMALLOC_NOTHROW;
+/* The same with je_ before the name. */
+#define JEMALLOC_ALSO(name) extern __typeof__(name) je_##name
+JEMALLOC_ALSO(malloc);
+JEMALLOC_ALSO(calloc);
+JEMALLOC_ALSO(posix_memalign);
+JEMALLOC_ALSO(aligned_alloc);
+JEMALLOC_ALSO(realloc);
+JEMALLOC_ALSO(free);
+JEMALLOC_ALSO(free_sized);
+JEMALLOC_ALSO(free_aligned_sized);
+JEMALLOC_ALSO(memalign);
+JEMALLOC_ALSO(valloc);
+JEMALLOC_ALSO(pvalloc);
+JEMALLOC_ALSO(malloc_usable_size);
+JEMALLOC_ALSO(mallocx);
+JEMALLOC_ALSO(rallocx);
+JEMALLOC_ALSO(xallocx);
+JEMALLOC_ALSO(sallocx);
+JEMALLOC_ALSO(dallocx);
+JEMALLOC_ALSO(sdallocx);
+JEMALLOC_ALSO(nallocx);
+JEMALLOC_ALSO(mallctl);
+JEMALLOC_ALSO(mallctlnametomib);
+JEMALLOC_ALSO(mallctlbymib);
+JEMALLOC_ALSO(malloc_stats_print);
+#undef JEMALLOC_ALSO
 extern const char *je_malloc_conf;
 extern void (*je_malloc_message)(void *opaque, const char *s);
 

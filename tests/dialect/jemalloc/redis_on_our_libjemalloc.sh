@@ -1,6 +1,6 @@
 #!/bin/bash
-# Debian's redis-server, which is linked with libjemalloc.so.2, on ours: MEMORY STATS, PURGE and MALLOC-STATS, the background
-# thread, and a heap profile at its end.
+# Debian's redis-server, which is linked with libjemalloc.so.2, on ours: MEMORY STATS, PURGE, DOCTOR and MALLOC-STATS, the background
+# thread, active defragmentation, and a heap profile at its end.
 . "$(dirname "$0")/lib.sh"
 need redis-server redis-cli
 ldd "$(command -v redis-server)" | grep -q 'libjemalloc\.so\.2' || skip "this redis-server is not linked with libjemalloc.so.2"
@@ -27,6 +27,17 @@ case $ratio in 1.* | 2.*) ;; *) fail "expected a fragmentation of 1 to 3, saw $r
 ask memory malloc-stats >stats
 grep -qF -- '--- End jemalloc statistics ---' stats || fail "memory malloc-stats: $(tail -1 stats)"
 [ "$(ask config set jemalloc-bg-thread no)" = OK ] && [ "$(ask config set jemalloc-bg-thread yes)" = OK ] || fail "jemalloc-bg-thread"
+ask memory doctor >doctor || fail "memory doctor"
+! grep -qi 'not supported\|stats on the current allocator' doctor || fail "memory doctor: saw $(cat doctor)"
+# it was built for the system's library, which has no hint for that: the same answer as there
+ask config set activedefrag yes 2>&1 | grep -qi 'active defragmentation cannot be enabled' || fail "activedefrag: saw $(ask config set activedefrag yes)"
+before=$(used)
+sleep 0.3 # three times its tick
+allocated=$(figure allocator.allocated)
+ask flushall >/dev/null
+gone=$((before - $(used)))
+is_freed() { [ "$(figure allocator.allocated)" -le $((allocated - gone / 10 * 7)) ]; }
+[ $gone -ge 300000 ] && await 20 is_freed || fail "allocated is $(figure allocator.allocated) after flushall and was $allocated; redis counts $gone less"
 ask shutdown nosave >/dev/null 2>&1
 wait $server
 status=$?

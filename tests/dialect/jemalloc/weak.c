@@ -1,4 +1,4 @@
-/* weak.c - a program that uses jemalloc if it is there:   weak yes|no   expects it, or not.
+/* weak.c - a program that uses jemalloc if it is there:   weak yes|no [caches]   expects it, or not.
  *
  * As folly does: ten functions that are weak here must all be there, and *thread.allocatedp must change by malloc(1). As RocksDB
  * does: an arena of its own, hooks that wrap the arena's, a cache for each thread. */
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "expect.h"
 
 #define WEAK __attribute__((weak))
 void *mallocx(size_t, int) WEAK;
@@ -20,14 +22,6 @@ size_t nallocx(size_t, int) WEAK;
 int mallctl(const char *, void *, size_t *, void *, size_t) WEAK;
 int mallctlnametomib(const char *, size_t *, size_t *) WEAK;
 int mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t) WEAK;
-
-#define EXPECT(x)                                                                                  \
-    do                                                                                             \
-        if (!(x)) {                                                                                \
-            printf("%s:%d: expected %s\n", __FILE__, __LINE__, #x);                                \
-            exit(1);                                                                               \
-        }                                                                                          \
-    while (0)
 
 static bool uses_jemalloc(void) {
     if (!mallocx || !rallocx || !xallocx || !sallocx || !dallocx || !sdallocx || !nallocx ||
@@ -76,6 +70,57 @@ static void make_an_arena(void) {
     EXPECT(mallctl(name, NULL, NULL, NULL, 0) == 0);
 }
 
+/* As JemallocNodumpAllocator: some arenas, drawn from by each thread through a cache of its own, freed by any. 5.3.0
+ * does not survive the last of that. */
+#define ARENA(a) ((int)((a) + 1) << 20)
+#define CACHE(c) ((int)((c) + 2) << 8)
+#define N_ARENAS 3
+#define N_BLOCKS 2000
+static unsigned arenas[N_ARENAS];
+static char *blocks_of[4][N_BLOCKS];
+
+static void *fill_cache(void *arg) {
+    char **blocks = arg;
+    unsigned cache;
+    size_t len = sizeof(cache);
+    EXPECT(mallctl("tcache.create", &cache, &len, NULL, 0) == 0);
+    for (int i = 0; i < N_BLOCKS; i++) {
+        size_t n = (size_t)(i % 60 + 1) * 100;
+        unsigned found, arena = arenas[i % N_ARENAS];
+        blocks[i] = mallocx(n, ARENA(arena) | CACHE(cache));
+        EXPECT(blocks[i] != NULL && sallocx(blocks[i], 0) >= n);
+        memset(blocks[i], i, n);
+        len = sizeof(found);
+        EXPECT(mallctl("arenas.lookup", &found, &len, &blocks[i], sizeof(blocks[i])) == 0);
+        if (found != arena && i < N_ARENAS) EXPECT(!"the first ones are in their arena");
+    }
+    for (int i = 0; i < N_BLOCKS; i += 2) dallocx(blocks[i], CACHE(cache));
+    EXPECT(mallctl("tcache.flush", NULL, NULL, &cache, sizeof(cache)) == 0);
+    EXPECT(mallctl("tcache.destroy", NULL, NULL, &cache, sizeof(cache)) == 0);
+    return NULL;
+}
+
+static void use_caches_and_arenas(void) {
+    pthread_t threads[4];
+    char name[64];
+    size_t len = sizeof(unsigned);
+    for (int i = 0; i < N_ARENAS; i++)
+        EXPECT(mallctl("arenas.create", &arenas[i], &len, NULL, 0) == 0);
+    for (int i = 0; i < 4; i++)
+        EXPECT(pthread_create(&threads[i], NULL, fill_cache, blocks_of[i]) == 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    for (int t = 0; t < 4; t++)
+        for (int i = 1; i < N_BLOCKS; i += 2) {
+            EXPECT(blocks_of[t][i][0] == (char)i &&
+                   blocks_of[t][i][(i % 60 + 1) * 100 - 1] == (char)i);
+            dallocx(blocks_of[t][i], 0x100);
+        }
+    for (int i = 0; i < N_ARENAS; i++) {
+        snprintf(name, sizeof(name), "arena.%u.destroy", arenas[i]);
+        EXPECT(mallctl(name, NULL, NULL, NULL, 0) == 0);
+    }
+}
+
 /* What a thread allocated and freed, when it asks. */
 static void *count(void *unused) {
     uint64_t a0, a1, d0, d1;
@@ -101,6 +146,7 @@ int main(int argc, char **argv) {
     EXPECT(uses_jemalloc() == is_wanted);
     if (!is_wanted) return 0;
     make_an_arena();
+    if (argc > 2) use_caches_and_arenas();
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, count, NULL) == 0);
     pthread_join(thread, NULL);

@@ -1,0 +1,22 @@
+#!/bin/bash
+# prof.stats, prof_recent and the log have the same keys and counts with the original and with ours; the sampling hooks of 5.3.1, which
+# Debian's does not have, are called; prof_log by option; stats_interval.
+. "$(dirname "$0")/lib.sh"
+has_original || skip "no libjemalloc-dev (scripts/setup test installs it)"
+need python3
+for_original "$TMP/samples" samples.c
+cd "$TMP" || exit 1
+export MALLOC_CONF=prof:true,lg_prof_sample:0,prof_stats:true,prof_recent_alloc_max:1
+with_original "$TMP/samples" >original || fail "the original: status $?: $(tail -1 original)"
+python3 "$HERE/samples.py" "$TMP/original" || fail "the original's: $(cat original log.json)"
+rm log.json
+with_ours "$TMP/samples" hooks >ours || fail "ours: status $?: $(tail -1 ours)"
+python3 "$HERE/samples.py" "$TMP/ours" || fail "ours: $(cat ours log.json)"
+
+compile "$TMP/plain" plain.c
+MALLOC_CONF=prof:true,lg_prof_sample:0,prof_log:true,prof_prefix:logged LD_PRELOAD=$VT_JE_SO "$TMP/plain" || fail "prof_log: status $?"
+python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1]))["allocations"])' logged.*.0.json || fail "prof_log: saw $(ls)"
+for_original "$TMP/print" print.c # allocates 100 MB
+MALLOC_CONF=stats_interval:20000000,stats_interval_opts:gmdablxeh with_ours "$TMP/print" J 2>err >/dev/null || fail "stats_interval: status $?"
+n=$(grep -c '^--- End jemalloc statistics ---$' err)
+[ "$n" -ge 3 ] && [ "$n" -le 6 ] || fail "stats_interval: expected statistics 3 to 6 times, saw $n: $(cat err)"
