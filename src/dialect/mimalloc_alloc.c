@@ -23,10 +23,16 @@ __thread struct vt_own *vt__mi_default __attribute__((tls_model("initial-exec"))
 
 /* ---- one block ---- */
 
-void *vt__mi_malloc_slow(size_t n_bytes) {
+VT_COLD static void call_deferred_free(void) {
     static _Atomic unsigned n_calls;
     if (atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed) % SLOW_CALLS == SLOW_CALLS - 1)
         vt__mi_deferred_free(/* force */ false);
+}
+
+void *vt__mi_malloc_slow(size_t n_bytes) {
+    /* relaxed: whoever registers one may be noticed late */
+    if (vt_unlikely(atomic_load_explicit(&vt__mi_deferred, memory_order_relaxed) != NULL))
+        call_deferred_free();
     return vt__mi_default != NULL ? vt__mi_alloc(vt__mi_default, n_bytes, /* zero */ false)
                                   : vt__malloc_slow(n_bytes);
 }

@@ -86,9 +86,10 @@ struct vt_mi_printer {
 };
 struct vt_text *vt__mi_print_begin(struct vt_mi_printer *p, mi_output_fun *out, void *arg);
 
-void vt__mi_no_memory(size_t n_bytes); /* an allocation failed */
-void vt__mi_deferred_free(bool force); /* the registered function, if any */
-void vt__mi_begin_process(void);       /* the heap works */
+void vt__mi_no_memory(size_t n_bytes);                  /* an allocation failed */
+void vt__mi_deferred_free(bool force);                  /* the registered function, if any */
+extern _Atomic(mi_deferred_free_fun *) vt__mi_deferred; /* which that is */
+void vt__mi_begin_process(void);                        /* the heap works */
 
 /* ---- allocation; `o` NULL: from the thread's own heap ---- */
 

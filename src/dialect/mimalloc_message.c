@@ -18,7 +18,6 @@ static struct {
     _Atomic(void *) out_arg;
     _Atomic(mi_error_fun *) error;
     _Atomic(void *) error_arg;
-    _Atomic(mi_deferred_free_fun *) deferred_free;
     _Atomic(void *) deferred_free_arg;
     _Atomic unsigned long long heartbeat;
     _Atomic long n_errors, n_warnings;
@@ -26,6 +25,7 @@ static struct {
     char said[KEPT_BYTES + 1];
 } messages;
 
+_Atomic(mi_deferred_free_fun *) vt__mi_deferred;
 static __thread bool is_main __attribute__((tls_model("initial-exec"))); /* the first thread */
 static __thread bool is_deferring __attribute__((tls_model("initial-exec")));
 
@@ -145,11 +145,11 @@ struct vt_text *vt__mi_print_begin(struct vt_mi_printer *p, mi_output_fun *out, 
 
 VT_EXPORT void mi_register_deferred_free(mi_deferred_free_fun *f, void *arg) {
     atomic_store_explicit(&messages.deferred_free_arg, arg, memory_order_relaxed);
-    atomic_store_explicit(&messages.deferred_free, f, memory_order_release);
+    atomic_store_explicit(&vt__mi_deferred, f, memory_order_release);
 }
 
 void vt__mi_deferred_free(bool force) {
-    mi_deferred_free_fun *f = atomic_load_explicit(&messages.deferred_free, memory_order_acquire);
+    mi_deferred_free_fun *f = atomic_load_explicit(&vt__mi_deferred, memory_order_acquire);
     unsigned long long beat =
         atomic_fetch_add_explicit(&messages.heartbeat, 1, memory_order_relaxed) + 1;
     if (f == NULL || is_deferring) return;
