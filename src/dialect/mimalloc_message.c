@@ -9,6 +9,7 @@
 
 #include "dialect/mimalloc_impl.h"
 #include "heap/upcalls.h"
+#include "os/libc_parts.h"
 #include "os/os.h"
 
 #define KEPT_BYTES KiB(16)
@@ -171,9 +172,6 @@ static void at_exit(void *unused) {
     if (vt__mi_option(VT_MI_show_stats) != 0 || is_verbose()) mi_stats_print_out(NULL, NULL);
     say_process("process done: ");
 }
-
-extern int __cxa_atexit(void (*handler)(void *), void *arg, void *dso);
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 void vt__mi_begin_process(void) {
     is_main = true;

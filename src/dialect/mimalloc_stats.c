@@ -96,13 +96,6 @@ static void estimate(struct estimate *e) {
     }
 }
 
-static uint64_t n_growths(void) {
-    struct vt_growth g;
-    uint64_t n = 0;
-    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) n += g.n;
-    return n;
-}
-
 static void put_blocks(struct vt_mi_figures *f, const struct vt_stats *s, uint64_t n_blocks) {
     struct estimate e;
     estimate(&e);
@@ -145,7 +138,7 @@ void vt__mi_figures(struct vt_mi_figures *f) {
     put_sum(f, VT_MI_F_purged, s.purged);
     put_sum(f, VT_MI_F_purge_calls, s.n_purges);
     put(f, VT_MI_F_threads, s.n_threads);
-    put_sum(f, VT_MI_F_commit_calls, n_growths());
+    put_sum(f, VT_MI_F_commit_calls, vt__growth_count());
     put_blocks(f, &s, n_blocks);
     put(f, VT_MI_F_arena_count, 1);
     put(f, VT_MI_F_theaps, s.n_heaps);
