@@ -150,8 +150,8 @@ struct vt_mi_field {
     size_t offset;
 };
 void vt__mi_fill(void *stats, const struct vt_mi_field *fields, size_t n);
-char *vt__mi_json(const struct vt_mi_field *fields, size_t n, size_t stat_version,
-                  bool has_chunk_bins, size_t buf_bytes, char *buf);
+char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
+                  size_t stat_version, size_t buf_bytes, char *buf);
 
 int vt__mi_reserve(size_t n_bytes, size_t *number); /* an arena's; 0 or an errno */
 void *vt__mi_arena_at(size_t number, size_t *n_bytes);
