@@ -7,7 +7,8 @@ static void read_environment(void) {
     vt__gperftools_read_environment();
 }
 
-const struct vt_door vt__door = {.read_environment = read_environment,
+const struct vt_door vt__door = {.is_asked = vt__gperftools_is_asked,
+                                 .read_environment = read_environment,
                                  .begin = vt__gperftools_begin,
                                  .end = vt__gperftools_end,
                                  .write_stats = vt__gperftools_write_stats};

@@ -39,7 +39,8 @@ struct vt_gperftools {
 };
 extern struct vt_gperftools vt__gperftools;
 
-void vt__gperftools_read_environment(void); /* for vt_door; climate: malloc */
+bool vt__gperftools_is_asked(void); /* these for vt_door; climate: malloc */
+void vt__gperftools_read_environment(void);
 void vt__gperftools_begin(void);
 void vt__gperftools_end(void);
 void vt__gperftools_write_stats(int fd, int level);

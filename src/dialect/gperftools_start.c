@@ -9,8 +9,6 @@
 #include "dialect/gperftools.h"
 #include "dialect/gperftools_debug.h"
 #include "dump/stats_gperftools.h"
-#include "heap/upcalls.h"
-#include "life/life.h"
 #include "os/os.h"
 
 static void to_fd(void *fd, const char *data, size_t n_bytes) {
@@ -60,7 +58,7 @@ void vt__gperftools_end(void) {
     vt__debug_end();
 }
 
-static bool has_variables(void) {
+bool vt__gperftools_is_asked(void) {
     static const char *const prefixes[] = {
         "HEAPPROFILE=", "MALLOCSTATS=", "HEAPCHECK=", "TCMALLOC_"};
     if (vt__os_is_ignored("HEAPPROFILE")) return true; /* to say so */
@@ -68,8 +66,4 @@ static bool has_variables(void) {
         for (size_t i = 0; i < vt_countof(prefixes); i++)
             if (vt__str_starts(*e, prefixes[i])) return true;
     return false;
-}
-
-__attribute__((constructor)) static void start_if_asked(void) {
-    if (has_variables() && vt__life_start() == 0) vt__life_helper_begin();
 }

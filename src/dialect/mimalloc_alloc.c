@@ -23,10 +23,16 @@ __thread struct vt_own *vt__mi_default __attribute__((tls_model("initial-exec"))
 
 /* ---- one block ---- */
 
-void *vt__mi_malloc_slow(size_t n_bytes) {
+VT_COLD static void call_deferred_free(void) {
     static _Atomic unsigned n_calls;
     if (atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed) % SLOW_CALLS == SLOW_CALLS - 1)
         vt__mi_deferred_free(/* force */ false);
+}
+
+void *vt__mi_malloc_slow(size_t n_bytes) {
+    /* relaxed: whoever registers one may be noticed late */
+    if (vt_unlikely(atomic_load_explicit(&vt__mi_deferred, memory_order_relaxed) != NULL))
+        call_deferred_free();
     return vt__mi_default != NULL ? vt__mi_alloc(vt__mi_default, n_bytes, /* zero */ false)
                                   : vt__malloc_slow(n_bytes);
 }
@@ -249,46 +255,20 @@ VT_EXPORT size_t mi_good_size(size_t size) {
     return vt__class_bytes(vt__class_of(size + (size == 0)));
 }
 
-VT_EXPORT void *mi_malloc_aligned(size_t size, size_t alignment) {
-    return vt__mi_alloc_aligned(vt__mi_default, size, alignment, 0, false);
-}
-VT_EXPORT void *mi_malloc_aligned_at(size_t size, size_t alignment, size_t offset) {
-    return vt__mi_alloc_aligned(vt__mi_default, size, alignment, offset, false);
-}
-VT_EXPORT void *mi_zalloc_aligned(size_t size, size_t alignment) {
-    return vt__mi_alloc_aligned(vt__mi_default, size, alignment, 0, true);
-}
-VT_EXPORT void *mi_zalloc_aligned_at(size_t size, size_t alignment, size_t offset) {
-    return vt__mi_alloc_aligned(vt__mi_default, size, alignment, offset, true);
-}
-VT_EXPORT void *mi_calloc_aligned_at(size_t count, size_t size, size_t alignment, size_t offset) {
-    size_t n;
-    return vt__mi_product(count, size, &n) ? mi_zalloc_aligned_at(n, alignment, offset) : NULL;
-}
-VT_EXPORT void *mi_calloc_aligned(size_t count, size_t size, size_t alignment) {
-    return mi_calloc_aligned_at(count, size, alignment, 0);
-}
-VT_EXPORT void *mi_realloc_aligned_at(void *p, size_t newsize, size_t alignment, size_t offset) {
-    return vt__mi_realloc_aligned(vt__mi_default, p, newsize, alignment, offset, false);
-}
-VT_EXPORT void *mi_realloc_aligned(void *p, size_t newsize, size_t alignment) {
-    return mi_realloc_aligned_at(p, newsize, alignment, 0);
-}
-VT_EXPORT void *mi_rezalloc_aligned_at(void *p, size_t newsize, size_t alignment, size_t offset) {
-    return vt__mi_realloc_aligned(vt__mi_default, p, newsize, alignment, offset, true);
-}
-VT_EXPORT void *mi_rezalloc_aligned(void *p, size_t newsize, size_t alignment) {
-    return mi_rezalloc_aligned_at(p, newsize, alignment, 0);
-}
-VT_EXPORT void *mi_recalloc_aligned_at(void *p, size_t newcount, size_t size, size_t alignment,
-                                       size_t offset) {
-    size_t n;
-    return vt__mi_product(newcount, size, &n) ? mi_rezalloc_aligned_at(p, n, alignment, offset)
-                                              : NULL;
-}
-VT_EXPORT void *mi_recalloc_aligned(void *p, size_t newcount, size_t size, size_t alignment) {
-    return mi_recalloc_aligned_at(p, newcount, size, alignment, 0);
-}
+#define WITHOUT_BRACES(...) __VA_ARGS__
+#define FORM(name, params, call)                                                                   \
+    VT_EXPORT void *mi_##name##_aligned_at(WITHOUT_BRACES params, size_t offset) {                 \
+        struct vt_own *o = vt__mi_default;                                                         \
+        VT_UNUSED size_t n;                                                                        \
+        return call;                                                                               \
+    }                                                                                              \
+    VT_EXPORT void *mi_##name##_aligned params {                                                   \
+        struct vt_own *o = vt__mi_default;                                                         \
+        const size_t offset = 0;                                                                   \
+        VT_UNUSED size_t n;                                                                        \
+        return call;                                                                               \
+    }
+#include "dialect/mimalloc_aligned.def"
 
 /* ---- with the block's size ---- */
 

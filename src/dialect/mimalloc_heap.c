@@ -135,57 +135,22 @@ VT_EXPORT char *mi_heap_realpath(mi_heap_t *heap, const char *fname, char *resol
     return vt__mi_realpath(own_of(heap), fname, resolved_name);
 }
 
-VT_EXPORT void *mi_heap_malloc_aligned_at(mi_heap_t *heap, size_t size, size_t alignment,
-                                          size_t offset) {
-    return vt__mi_alloc_aligned(own_of(heap), size, alignment, offset, false);
-}
-VT_EXPORT void *mi_heap_malloc_aligned(mi_heap_t *heap, size_t size, size_t alignment) {
-    return mi_heap_malloc_aligned_at(heap, size, alignment, 0);
-}
-VT_EXPORT void *mi_heap_zalloc_aligned_at(mi_heap_t *heap, size_t size, size_t alignment,
-                                          size_t offset) {
-    return vt__mi_alloc_aligned(own_of(heap), size, alignment, offset, true);
-}
-VT_EXPORT void *mi_heap_zalloc_aligned(mi_heap_t *heap, size_t size, size_t alignment) {
-    return mi_heap_zalloc_aligned_at(heap, size, alignment, 0);
-}
-VT_EXPORT void *mi_heap_calloc_aligned_at(mi_heap_t *heap, size_t count, size_t size,
-                                          size_t alignment, size_t offset) {
-    size_t n;
-    return vt__mi_product(count, size, &n) ? mi_heap_zalloc_aligned_at(heap, n, alignment, offset)
-                                           : NULL;
-}
-VT_EXPORT void *mi_heap_calloc_aligned(mi_heap_t *heap, size_t count, size_t size,
-                                       size_t alignment) {
-    return mi_heap_calloc_aligned_at(heap, count, size, alignment, 0);
-}
-VT_EXPORT void *mi_heap_realloc_aligned_at(mi_heap_t *heap, void *p, size_t newsize,
-                                           size_t alignment, size_t offset) {
-    return vt__mi_realloc_aligned(own_of(heap), p, newsize, alignment, offset, false);
-}
-VT_EXPORT void *mi_heap_realloc_aligned(mi_heap_t *heap, void *p, size_t newsize,
-                                        size_t alignment) {
-    return mi_heap_realloc_aligned_at(heap, p, newsize, alignment, 0);
-}
-VT_EXPORT void *mi_heap_rezalloc_aligned_at(mi_heap_t *heap, void *p, size_t newsize,
-                                            size_t alignment, size_t offset) {
-    return vt__mi_realloc_aligned(own_of(heap), p, newsize, alignment, offset, true);
-}
-VT_EXPORT void *mi_heap_rezalloc_aligned(mi_heap_t *heap, void *p, size_t newsize,
-                                         size_t alignment) {
-    return mi_heap_rezalloc_aligned_at(heap, p, newsize, alignment, 0);
-}
-VT_EXPORT void *mi_heap_recalloc_aligned_at(mi_heap_t *heap, void *p, size_t newcount, size_t size,
-                                            size_t alignment, size_t offset) {
-    size_t n;
-    return vt__mi_product(newcount, size, &n)
-               ? mi_heap_rezalloc_aligned_at(heap, p, n, alignment, offset)
-               : NULL;
-}
-VT_EXPORT void *mi_heap_recalloc_aligned(mi_heap_t *heap, void *p, size_t newcount, size_t size,
-                                         size_t alignment) {
-    return mi_heap_recalloc_aligned_at(heap, p, newcount, size, alignment, 0);
-}
+#define WITHOUT_BRACES(...) __VA_ARGS__
+#define FORM(name, params, call)                                                                   \
+    VT_EXPORT void *mi_heap_##name##_aligned_at(mi_heap_t *heap, WITHOUT_BRACES params,            \
+                                                size_t offset) {                                   \
+        struct vt_own *o = own_of(heap);                                                           \
+        VT_UNUSED size_t n;                                                                        \
+        return call;                                                                               \
+    }                                                                                              \
+    VT_EXPORT void *mi_heap_##name##_aligned(mi_heap_t *heap, WITHOUT_BRACES params) {             \
+        struct vt_own *o = own_of(heap);                                                           \
+        const size_t offset = 0;                                                                   \
+        VT_UNUSED size_t n;                                                                        \
+        return call;                                                                               \
+    }
+#include "dialect/mimalloc_aligned.def"
+
 VT_EXPORT void *mi_heap_alloc_new(mi_heap_t *heap, size_t size) {
     return vt__mi_new_in(own_of(heap), size);
 }

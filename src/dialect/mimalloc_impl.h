@@ -86,9 +86,10 @@ struct vt_mi_printer {
 };
 struct vt_text *vt__mi_print_begin(struct vt_mi_printer *p, mi_output_fun *out, void *arg);
 
-void vt__mi_no_memory(size_t n_bytes); /* an allocation failed */
-void vt__mi_deferred_free(bool force); /* the registered function, if any */
-void vt__mi_begin_process(void);       /* the heap works */
+void vt__mi_no_memory(size_t n_bytes);                  /* an allocation failed */
+void vt__mi_deferred_free(bool force);                  /* the registered function, if any */
+extern _Atomic(mi_deferred_free_fun *) vt__mi_deferred; /* which that is */
+void vt__mi_begin_process(void);                        /* the heap works */
 
 /* ---- allocation; `o` NULL: from the thread's own heap ---- */
 
@@ -149,8 +150,8 @@ struct vt_mi_field {
     size_t offset;
 };
 void vt__mi_fill(void *stats, const struct vt_mi_field *fields, size_t n);
-char *vt__mi_json(const struct vt_mi_field *fields, size_t n, size_t stat_version,
-                  bool has_chunk_bins, size_t buf_bytes, char *buf);
+char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
+                  size_t stat_version, size_t buf_bytes, char *buf);
 
 int vt__mi_reserve(size_t n_bytes, size_t *number); /* an arena's; 0 or an errno */
 void *vt__mi_arena_at(size_t number, size_t *n_bytes);

@@ -9,6 +9,7 @@
 
 #include "dialect/mimalloc_impl.h"
 #include "heap/upcalls.h"
+#include "os/libc_parts.h"
 #include "os/os.h"
 
 #define KEPT_BYTES KiB(16)
@@ -18,7 +19,6 @@ static struct {
     _Atomic(void *) out_arg;
     _Atomic(mi_error_fun *) error;
     _Atomic(void *) error_arg;
-    _Atomic(mi_deferred_free_fun *) deferred_free;
     _Atomic(void *) deferred_free_arg;
     _Atomic unsigned long long heartbeat;
     _Atomic long n_errors, n_warnings;
@@ -26,6 +26,7 @@ static struct {
     char said[KEPT_BYTES + 1];
 } messages;
 
+_Atomic(mi_deferred_free_fun *) vt__mi_deferred;
 static __thread bool is_main __attribute__((tls_model("initial-exec"))); /* the first thread */
 static __thread bool is_deferring __attribute__((tls_model("initial-exec")));
 
@@ -145,11 +146,11 @@ struct vt_text *vt__mi_print_begin(struct vt_mi_printer *p, mi_output_fun *out, 
 
 VT_EXPORT void mi_register_deferred_free(mi_deferred_free_fun *f, void *arg) {
     atomic_store_explicit(&messages.deferred_free_arg, arg, memory_order_relaxed);
-    atomic_store_explicit(&messages.deferred_free, f, memory_order_release);
+    atomic_store_explicit(&vt__mi_deferred, f, memory_order_release);
 }
 
 void vt__mi_deferred_free(bool force) {
-    mi_deferred_free_fun *f = atomic_load_explicit(&messages.deferred_free, memory_order_acquire);
+    mi_deferred_free_fun *f = atomic_load_explicit(&vt__mi_deferred, memory_order_acquire);
     unsigned long long beat =
         atomic_fetch_add_explicit(&messages.heartbeat, 1, memory_order_relaxed) + 1;
     if (f == NULL || is_deferring) return;
@@ -171,9 +172,6 @@ static void at_exit(void *unused) {
     if (vt__mi_option(VT_MI_show_stats) != 0 || is_verbose()) mi_stats_print_out(NULL, NULL);
     say_process("process done: ");
 }
-
-extern int __cxa_atexit(void (*handler)(void *), void *arg, void *dso);
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 void vt__mi_begin_process(void) {
     is_main = true;

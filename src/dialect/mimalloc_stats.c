@@ -96,13 +96,6 @@ static void estimate(struct estimate *e) {
     }
 }
 
-static uint64_t n_growths(void) {
-    struct vt_growth g;
-    uint64_t n = 0;
-    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) n += g.n;
-    return n;
-}
-
 static void put_blocks(struct vt_mi_figures *f, const struct vt_stats *s, uint64_t n_blocks) {
     struct estimate e;
     estimate(&e);
@@ -120,6 +113,12 @@ static void put_blocks(struct vt_mi_figures *f, const struct vt_stats *s, uint64
     put_over_time(f, VT_MI_F_malloc_huge_count, s->n_large, e.n_freed[HUGE_BLOCKS], 0);
     for (unsigned i = 0; i < VT_MI_N_BINS; i++)
         f->malloc_bins[i].total += (int64_t)e.n_freed_of_bin[i];
+}
+
+static uint64_t n_heaps(void) {
+    uint64_t n = 1; /* the main one */
+    for (const struct vt_own *o = NULL; (o = vt__own_next(o)) != NULL;) n++;
+    return n;
 }
 
 void vt__mi_figures(struct vt_mi_figures *f) {
@@ -145,11 +144,11 @@ void vt__mi_figures(struct vt_mi_figures *f) {
     put_sum(f, VT_MI_F_purged, s.purged);
     put_sum(f, VT_MI_F_purge_calls, s.n_purges);
     put(f, VT_MI_F_threads, s.n_threads);
-    put_sum(f, VT_MI_F_commit_calls, n_growths());
+    put_sum(f, VT_MI_F_commit_calls, vt__growth_count());
     put_blocks(f, &s, n_blocks);
     put(f, VT_MI_F_arena_count, 1);
     put(f, VT_MI_F_theaps, s.n_heaps);
-    put(f, VT_MI_F_heaps, 1);
+    put(f, VT_MI_F_heaps, n_heaps());
 }
 
 void vt__mi_process(struct vt_mi_process *out) {
@@ -372,10 +371,8 @@ static void put_chunk_bins(struct vt_text *t) {
     vt__text_put(t, "  ]");
 }
 
-static void put_json(struct vt_text *t, const struct vt_mi_field *fields, size_t n,
-                     size_t stat_version, bool has_chunk_bins) {
-    struct vt_mi_figures f;
-    vt__mi_figures(&f);
+static void put_json(struct vt_text *t, const struct vt_mi_figures *f,
+                     const struct vt_mi_field *fields, size_t n, size_t stat_version) {
     vt__text_put(t, "{\n  \"stat_version\": ");
     vt__text_uint(t, stat_version);
     vt__text_put(t, ",\n  \"mimalloc_version\": ");
@@ -385,27 +382,27 @@ static void put_json(struct vt_text *t, const struct vt_mi_field *fields, size_t
     for (size_t i = 0; i < n; i++) {
         put_key(t, "  ", fields[i].name);
         if (fields[i].is_counter) {
-            vt__text_int(t, f.at[fields[i].figure].total);
+            vt__text_int(t, f->at[fields[i].figure].total);
         } else {
-            put_count(t, &f.at[fields[i].figure]);
+            put_count(t, &f->at[fields[i].figure]);
             vt__text_put(t, " }");
         }
         vt__text_put(t, ",\n");
     }
-    put_bins(t, "malloc_bins", f.malloc_bins);
+    put_bins(t, "malloc_bins", f->malloc_bins);
     vt__text_put(t, ",\n");
-    put_bins(t, "page_bins", f.page_bins);
-    if (has_chunk_bins) put_chunk_bins(t);
+    put_bins(t, "page_bins", f->page_bins);
+    if (vt__mi_line.line == VT_MI_V3) put_chunk_bins(t);
     vt__text_put(t, "\n}\n");
 }
 
-char *vt__mi_json(const struct vt_mi_field *fields, size_t n, size_t stat_version,
-                  bool has_chunk_bins, size_t buf_bytes, char *buf) {
+char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
+                  size_t stat_version, size_t buf_bytes, char *buf) {
     size_t cap = buf != NULL ? buf_bytes : KiB(64);
     char *to = buf != NULL ? buf : vt__malloc(cap);
     if (to == NULL || cap == 0) return NULL;
     struct vt_text t = {to, cap - 1, 0, false, NULL, NULL};
-    put_json(&t, fields, n, stat_version, has_chunk_bins);
+    put_json(&t, f, fields, n, stat_version);
     if (t.is_cut) {
         if (buf == NULL) vt__free(to);
         return NULL;

@@ -61,6 +61,12 @@ static const struct vt_mi_field fields[] = {
 #undef MI_STAT_COUNTER
 };
 
+VT_EXPORT char *mi_stats_get_json(size_t buf_size, char *buf) {
+    struct vt_mi_figures f;
+    vt__mi_figures(&f);
+    return vt__mi_json(&f, fields, vt_countof(fields), MI_STAT_VERSION, buf_size, buf);
+}
+
 VT_EXPORT bool mi_stats_get(mi_stats_t *stats) {
     if (stats == NULL || stats->size != sizeof(*stats) || stats->version != MI_STAT_VERSION)
         return false;

@@ -17,11 +17,6 @@ VT_EXPORT bool mi_abandoned_visit_blocks(mi_subproc_id_t subproc, int heap_tag, 
 
 /* ---- statistics ---- */
 
-VT_EXPORT char *mi_stats_get_json(size_t buf_size, char *buf) {
-    return vt__mi_json(fields, vt_countof(fields), MI_STAT_VERSION, /* chunk bins */ false,
-                       buf_size, buf);
-}
-
 /* Rows of the table: columns of 11, a number with four blanks behind it or bytes with their unit. */
 enum shape { BYTES, COUNT, COUNTER };
 static const struct row {

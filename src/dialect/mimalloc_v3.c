@@ -1,6 +1,7 @@
 /* mimalloc_v3.c - libmimalloc.so.3: where v3 differs from v2. */
 #define VITRINE_MIMALLOC 3
 #include "dialect/mimalloc_typed.h"
+#include "heap/class.h"
 #include "os/os.h"
 
 /* ---- parts of a process: there is one ---- */
@@ -13,33 +14,49 @@ VT_EXPORT void mi_subproc_add_current_thread(mi_subproc_id_t subproc) { (void)su
 VT_EXPORT bool mi_subproc_visit_heaps(mi_subproc_id_t subproc, mi_heap_visit_fun *visitor,
                                       void *arg) {
     (void)subproc;
-    return visitor(mi_heap_main(), arg);
+    if (!visitor(mi_heap_main(), arg)) return false;
+    for (struct vt_own *o = NULL, *next = vt__own_next(NULL); (o = next) != NULL;) {
+        next = vt__own_next(o); /* the visitor may destroy o */
+        if (!visitor((mi_heap_t *)o, arg)) return false;
+    }
+    return true;
 }
 
 /* ---- statistics ---- */
 
-VT_EXPORT char *mi_stats_get_json(size_t buf_size, char *buf) {
-    return vt__mi_json(fields, vt_countof(fields), MI_STAT_VERSION, /* chunk bins */ true, buf_size,
-                       buf);
+static void figures_of(const mi_stats_t *stats, struct vt_mi_figures *f) {
+    *f = (struct vt_mi_figures){0};
+    for (size_t i = 0; i < vt_countof(fields); i++)
+        __builtin_memcpy(&f->at[fields[i].figure], (const char *)stats + fields[i].offset,
+                         fields[i].is_counter ? sizeof(mi_stat_counter_t)
+                                              : sizeof(mi_stat_count_t));
+    __builtin_memcpy(f->malloc_bins, stats->malloc_bins, sizeof(f->malloc_bins));
+    __builtin_memcpy(f->page_bins, stats->page_bins, sizeof(f->page_bins));
 }
 
-/* Of one heap only what it holds is known; the rest are the process's figures. */
+static void add(mi_stat_count_t *to, size_t n) {
+    to->current += (int64_t)n;
+    to->total = to->peak = to->current;
+}
+
+/* Of one heap only what it holds now is known; the rest is 0. */
 VT_EXPORT bool mi_heap_stats_get(mi_heap_t *heap, mi_stats_t *stats) {
     struct vt_own_area a;
     if (!mi_stats_get(stats)) return false;
     if (heap == NULL || heap == mi_heap_main()) return true;
     *stats = (mi_stats_t){.size = sizeof(*stats), .version = MI_STAT_VERSION};
     for (size_t n = 0; vt__own_area((struct vt_own *)heap, n, &a); n++) {
-        stats->pages.current++;
-        stats->malloc_normal.current += (int64_t)(a.n_used * a.block_bytes);
-        stats->page_committed.current += (int64_t)(a.n_carved * a.block_bytes);
+        bool is_huge = a.block_bytes > VT_MEDIUM_MAX;
+        add(&stats->pages, 1);
+        add(is_huge ? &stats->malloc_huge : &stats->malloc_normal, a.n_used * a.block_bytes);
+        add(&stats->page_committed, a.n_carved * a.block_bytes);
     }
     return true;
 }
 
 VT_EXPORT char *mi_heap_stats_get_json(mi_heap_t *heap, size_t buf_size, char *buf) {
-    (void)heap;
-    return mi_stats_get_json(buf_size, buf);
+    mi_stats_t stats = {.size = sizeof(stats), .version = MI_STAT_VERSION};
+    return mi_heap_stats_get(heap, &stats) ? mi_stats_as_json(&stats, buf_size, buf) : NULL;
 }
 VT_EXPORT void mi_heap_stats_merge_to_subproc(mi_heap_t *heap) { (void)heap; }
 VT_EXPORT bool mi_subproc_stats_get(mi_subproc_id_t subproc, mi_stats_t *stats) {
@@ -66,7 +83,9 @@ VT_EXPORT void mi_subproc_heap_stats_print_out(mi_subproc_id_t subproc, mi_outpu
 VT_EXPORT char *mi_stats_as_json(mi_stats_t *stats, size_t buf_size, char *buf) {
     if (stats == NULL || stats->size != sizeof(*stats) || stats->version != MI_STAT_VERSION)
         return NULL;
-    return mi_stats_get_json(buf_size, buf);
+    struct vt_mi_figures f;
+    figures_of(stats, &f);
+    return vt__mi_json(&f, fields, vt_countof(fields), MI_STAT_VERSION, buf_size, buf);
 }
 
 /* The tables: a label of 10 behind two blanks, columns of 12. */

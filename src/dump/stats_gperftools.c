@@ -18,13 +18,6 @@
 
 static size_t less(size_t a, size_t b) { return a - vt_min(a, b); }
 
-static size_t n_growths(void) {
-    struct vt_growth g;
-    size_t n = 0;
-    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) n += g.n;
-    return n;
-}
-
 static void take(struct vt_gperftools_stats *out, struct vt_class_stats *classes) {
     struct vt_stats s;
     vt__stats_take(&s, classes);
@@ -41,7 +34,7 @@ static void take(struct vt_gperftools_stats *out, struct vt_class_stats *classes
                                         .page_bytes = vt__heap_range_step(),
                                         .n_purges = s.n_purges,
                                         .purged = s.purged,
-                                        .n_growths = n_growths()};
+                                        .n_growths = vt__growth_count()};
     out->virtual_bytes = out->physical + out->unmapped;
     out->heap = out->virtual_bytes - out->metadata;
     for (unsigned c = 0; c < VT_N_CLASSES; c++) out->n_spans += classes[c].n_slabs;

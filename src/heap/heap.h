@@ -121,6 +121,8 @@ void vt__own_delete(
     struct vt_own *o); /* it is gone; blocks in use become the calling thread's, or everybody's */
 void vt__own_collect(struct vt_own *o);   /* memory it keeps for its next blocks is given back */
 struct vt_own *vt__own_of(const void *p); /* NULL: p is in none of them */
+struct vt_own *vt__own_next(
+    const struct vt_own *o); /* another that is in use, NULL at the end; the first for NULL */
 uint32_t vt__own_number(
     const struct vt_own *o); /* 1, 2, 3, ...; one that is gone leaves it to another */
 struct vt_own_area {

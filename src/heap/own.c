@@ -33,7 +33,7 @@ struct vt_own {
     struct queue slabs[VT_N_CLASSES];
     uint64_t n_taken[VT_N_CLASSES], n_runs_taken; /* since it is live; also by threads, to keep */
     /* under the heaps lock */
-    struct vt_own *next_unused;
+    struct vt_own *next_unused, *next_made;
 } VT_ALIGNED(VT_CACHE_LINE);
 
 #define N_LOCKS (VT_LOCK_OWN_LAST - VT_LOCK_OWN + 1)
@@ -43,7 +43,7 @@ static struct vt_lock locks[N_LOCKS] = {FOUR_LOCKS(VT_LOCK_OWN), FOUR_LOCKS(VT_L
                                         FOUR_LOCKS(VT_LOCK_OWN + 8), FOUR_LOCKS(VT_LOCK_OWN + 12)};
 
 static struct {
-    struct vt_own *unused;
+    struct vt_own *unused, *last_made;
     uint32_t n;
 } owns;
 
@@ -104,6 +104,8 @@ static struct vt_own *fresh_own(void) {
     if (o == NULL) return NULL;
     o->head.number = ++owns.n;
     o->lock = &locks[o->head.number % N_LOCKS];
+    o->next_made = owns.last_made;
+    owns.last_made = o;
     return o;
 }
 
@@ -507,6 +509,23 @@ struct vt_own *vt__own_of(const void *p) {
     if (owner == VT_OWNER_LARGE) return run_own(s);
     return owner > VT_OWNER_OWN && (owner & VT_OWNER_OWN) == VT_OWNER_OWN ? vt__own_of_owner(owner)
                                                                           : NULL;
+}
+
+static bool is_live(struct vt_own *o) {
+    vt_lock(o->lock);
+    bool is = o->is_live;
+    vt_unlock(o->lock);
+    return is;
+}
+
+struct vt_own *vt__own_next(const struct vt_own *o) {
+    if (!vt__enter()) return NULL;
+    vt_lock(&vt__heaps_lock);
+    struct vt_own *next = o != NULL ? o->next_made : owns.last_made;
+    while (next != NULL && !is_live(next)) next = next->next_made;
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+    return next;
 }
 
 uint32_t vt__own_number(const struct vt_own *o) { return o->head.number; }

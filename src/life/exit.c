@@ -5,6 +5,7 @@
 #include "dump/stats.h"
 #include "life/life.h"
 #include "life/upcalls.h"
+#include "os/libc_parts.h"
 
 static void at_exit(void *unused) {
     (void)unused;
@@ -12,10 +13,6 @@ static void at_exit(void *unused) {
     vt__life_heap_end();
     if (vt__door.end != NULL) vt__door.end();
 }
-
-/* What atexit is made of: like pthread_atfork (thread.c) that one is linked behind all of our code. */
-extern int __cxa_atexit(void (*handler)(void *), void *arg, void *dso);
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 /* Registered at the first malloc, so it runs after nearly everything else that runs at exit. */
 void vt__life_watch_exit(void) {

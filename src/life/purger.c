@@ -20,6 +20,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 
 #define STACK_BYTES KiB(64)
@@ -96,5 +97,6 @@ void vt__life_helper_begin(void) {
 
 __attribute__((constructor)) static void start_if_asked(void) {
     /* most programs do not ask, and their library starts with their first malloc, not here */
-    if (has_options() && vt__life_start() == 0) vt__life_helper_begin();
+    bool is_asked = has_options() || (vt__door.is_asked != NULL && vt__door.is_asked());
+    if (is_asked && vt__life_start() == 0) vt__life_helper_begin();
 }

@@ -12,6 +12,7 @@
 #include "heap/upcalls.h"
 #include "life/forks.h"
 #include "life/life.h"
+#include "os/libc_parts.h"
 #include "os/os.h"
 #include "probe/upcalls.h"
 #include "stack/stack.h"
@@ -72,12 +73,6 @@ bool vt__life_watch_threads(void) {
     ends.has_key = pthread_key_create(&ends.key, thread_ends) == 0;
     return ends.has_key;
 }
-
-/* glibc's pthread_atfork is a piece of code linked into each library, behind all of ours: to call it would make the last 64 KiB
- * of the library resident in every program. This is what it calls. */
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-                             void *dso) __attribute__((weak));
-extern void *__dso_handle __attribute__((visibility("hidden")));
 
 void vt__life_watch_forks(void) {
     if (__register_atfork != NULL)

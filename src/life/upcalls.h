@@ -8,6 +8,8 @@
 VT_HIDDEN_BEGIN
 
 struct vt_door {
+    bool (*is_asked)(
+        void); /* do the old variables ask for something that cannot wait for the first malloc? NULL: they do not */
     void (*read_environment)(
         void); /* at start, after our own variables and before the heap: the old ones set options too; NULL: none */
     void (*begin)(void); /* once the heap works and may be called; NULL: nothing */

@@ -50,3 +50,10 @@ bool vt__growth_next(uint32_t *cursor, struct vt_growth *out) {
     out->n_bytes = atomic_load_explicit(&growth.row[i].n_bytes, memory_order_relaxed);
     return true;
 }
+
+uint64_t vt__growth_count(void) {
+    struct vt_growth g;
+    uint64_t n = 0;
+    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) n += g.n;
+    return n;
+}

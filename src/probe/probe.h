@@ -94,6 +94,7 @@ struct vt_growth {
 };
 void vt__growth_asks_for_dumps(bool on); /* one whenever it does */
 bool vt__growth_next(uint32_t *cursor, struct vt_growth *out);
+uint64_t vt__growth_count(void); /* how often, in all */
 
 /* Labels: what the calling thread is doing, as (key, value) pairs, kept with each sample. A label is its parent and one pair
  * more; 0 is none. The strings are copied. */

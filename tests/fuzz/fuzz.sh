@@ -1,5 +1,5 @@
 #!/bin/sh
-# fuzz.sh [options|mimalloc] - libFuzzer on a parser of variables for a minute (VT_FUZZ_SECONDS), with the address and undefined-behaviour
+# fuzz.sh [options|gperftools|mimalloc] - libFuzzer on a parser of variables for a minute (VT_FUZZ_SECONDS), with the address and undefined-behaviour
 # sanitizers. An input that fails is printed as bytes and kept as crash-* in the folder the last line names.
 . "${VT_SRC:?set VT_SRC to the project root}/tests/fuzz/lib.sh"
 subject=${1:-options}

@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
 
-/* The inputs: options_odd.c, jemalloc_odd.c, mimalloc_odd.c. */
+/* The inputs: options_odd.c, gperftools_odd.c, jemalloc_odd.c, mimalloc_odd.c. */
 extern const char *const odd[];
 extern const size_t n_odd;
 

@@ -196,9 +196,9 @@ def statistics_000():
 
 def linked_or_preloaded_001():
     compiled("-O0", "-L" + LIB, "-Wl,--no-as-needed", "-ltcmalloc")
-    run("./a.out", "notes")
+    lines(run("./a.out", "notes", MALLOCSTATS="1").stderr, *SUMMARY)        # malloc is that library's
     compiled("-O0")
-    run("env", "LD_PRELOAD=" + os.path.join(LIB, "libtcmalloc.so"), "./a.out", "notes")
+    lines(run("env", "LD_PRELOAD=" + os.path.join(LIB, "libtcmalloc.so"), "./a.out", "notes", MALLOCSTATS="1").stderr, *SUMMARY)
 
 
 def with_the_misspelt_variable_001():
@@ -276,12 +276,43 @@ def mapped_memory_002():
         fail(f"mappings alone: {in_use('only.0001.heap')}")
 
 
+def logged_mappings_002():
+    compiled()
+    err = run("./a.out", "map", preload="libtcmalloc_and_profiler.so", HEAPPROFILE="m", HEAP_PROFILE_MMAP_LOG="true").stderr
+    lines(err, "Starting tracking the heap",
+          r"mmap\(start=0x0, len=1048576, prot=0x3, flags=0x22, fd=-1, offset=0x0\) = 0x[0-9a-f]+",
+          r"Dumping heap profile to m.0001.heap \(Exiting, .*\)")
+
+
 def by_inuse_002():
     compiled()
     err = run("./a.out", "leak", preload="libtcmalloc_and_profiler.so", HEAPPROFILE="server",
               HEAP_PROFILE_INUSE_INTERVAL="2097152").stderr
     lines(err, r"Dumping heap profile to server.0001.heap \(2 MB currently in use\)",
           r"Dumping heap profile to server.0002.heap \(4 MB currently in use\)")
+
+
+# ---- note 004
+
+def sampled_server_004():
+    """Linked with libtcmalloc_and_profiler.a, or with the shared library; TCMALLOC_SAMPLE_PARAMETER=524288 ./server"""
+    source, include = os.path.join(HERE, "server_004.cc"), "-I" + os.path.join(TREE, "include")
+    static = [os.path.join(LIB, "libtcmalloc_and_profiler.a"), "-pthread", "-ldl"]
+    for link in (static, ["-L" + LIB, "-ltcmalloc_and_profiler", "-ldl"]):
+        run(os.environ.get("CXX", "c++"), "-g", "-fno-builtin", "-fno-omit-frame-pointer", include, source, "-o", "server", *link)
+        run("./server", "sample", "growth", status=3)
+        run("./server", "sample", "growth", TCMALLOC_SAMPLE_PARAMETER="524288")
+        kind = head("sample")[4]
+        if kind != "heap_v2/524288":
+            fail(f"the sample's kind is {kind}")
+        if head("growth")[4] != "growth":
+            fail(f"not growth: {head('growth')}")
+        text = run(PPROF, "--text", "./server", "sample").stdout
+        if not re.search(r"leaks_many_mebibytes", text):
+            fail(f"no leaks_many_mebibytes in\n{text}")
+        total = float(re.match(r"Total: ([0-9.]+) MB", text).group(1))
+        if not 25 < total < 55:                     # 40 MB, estimated from some 80 samples
+            fail(f"expected about 40 MB, seen {total}")
 
 
 if __name__ == "__main__":

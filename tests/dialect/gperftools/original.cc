@@ -1,5 +1,5 @@
 /* original.cc - a program for gperftools' own headers and library, which is to run on ours as it is. What it prints is the same under
- * both, but for numbers. */
+ * both, but for numbers. MINIMAL: without what the minimal libraries do not have. */
 #include <gperftools/heap-profiler.h>
 #include <gperftools/malloc_extension.h>
 #include <gperftools/malloc_extension_c.h>
@@ -148,14 +148,16 @@ int main() {
     free(grab(100));
     printf("hooks then %d\n", n_new);
 
+#ifndef MINIMAL
     void *pcs[8];
     printf("frames %d\n", GetStackTrace(pcs, 8, 0) > 0);
+    printf("profiler %d\n", IsHeapProfilerRunning());
+#endif
     printf("version %s\n",
            tc_version(nullptr, nullptr, nullptr) != nullptr ? "gperftools" : "none");
     tc_delete(tc_new(10));
     tc_free(tc_realloc(tc_calloc(2, 3), 100));
     printf("tc %zu\n", tc_malloc_size(kept = tc_malloc(100)));
-    printf("profiler %d\n", IsHeapProfilerRunning());
 
     Allocator allocator;
     e->SetSystemAllocator(&allocator);

@@ -26,8 +26,8 @@ def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for library in ("tcmalloc", "tcmalloc_and_profiler", "tcmalloc_debug"):
-            lib.build("original.cc", "program", "-l" + library)
+        for library in ("tcmalloc", "tcmalloc_and_profiler", "tcmalloc_debug", "tcmalloc_minimal", "tcmalloc_minimal_debug"):
+            lib.build("original.cc", "program", *(["-DMINIMAL"] if "minimal" in library else []), "-l" + library)
             theirs = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
             ours = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
             if shape(theirs) != shape(ours):

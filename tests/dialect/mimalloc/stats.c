@@ -23,6 +23,49 @@ static void allocate_and_free(void) {
     for (int i = 0; i < 10; i++) mi_free(at[i] = mi_malloc(1 << 20));
 }
 
+#if VITRINE_MIMALLOC != 2
+static mi_heap_t *wanted;
+static unsigned n_heaps, n_wanted;
+static bool on_heap(mi_heap_t *heap, void *arg) {
+    (void)arg;
+    n_heaps++;
+    n_wanted += heap == wanted;
+    return true;
+}
+
+/* Each heap has figures of its own, and is visited as long as it is there. */
+static void check_heaps(void) {
+    mi_stats_t before = now(), of_heap = {.size = sizeof(of_heap), .version = MI_STAT_VERSION};
+    mi_heap_t *other = mi_heap_new();
+    wanted = mi_heap_new();
+    for (int i = 0; i < 100; i++) CHECK_TRUE(mi_heap_malloc(wanted, 1000) != NULL);
+    CHECK_TRUE(mi_heap_malloc(wanted, 1 << 20) != NULL);
+    CHECK_EQ(now().heaps.current, before.heaps.current + 2);
+    CHECK_TRUE(mi_subproc_visit_heaps(mi_subproc_main(), on_heap, NULL));
+    CHECK_EQ(n_heaps, (unsigned)now().heaps.current);
+    CHECK_EQ(n_wanted, 1u);
+    CHECK_TRUE(mi_heap_stats_get(wanted, &of_heap));
+    CHECK_EQ(of_heap.malloc_normal.current, 100 * 1008);
+    CHECK_EQ(of_heap.malloc_huge.current, 1 << 20);
+    char *json = mi_heap_stats_get_json(wanted, 0, NULL);
+    CHECK_TRUE(json != NULL && strstr(json, "\"malloc_normal\": { \"total\": 100800, \"peak\": "
+                                            "100800, \"current\": 100800 }") != NULL);
+    mi_free(json);
+    of_heap.purge_calls.total = 4711;
+    json = mi_stats_as_json(&of_heap, 0, NULL);
+    CHECK_TRUE(json != NULL && strstr(json, "\"purge_calls\": 4711,") != NULL);
+    mi_free(json);
+    mi_heap_destroy(wanted);
+    mi_heap_delete(other);
+    n_heaps = n_wanted = 0;
+    CHECK_TRUE(mi_subproc_visit_heaps(mi_subproc_main(), on_heap, NULL));
+    CHECK_EQ(n_heaps, (unsigned)before.heaps.current);
+    CHECK_EQ(n_wanted, 0u);
+}
+#else
+static void check_heaps(void) {}
+#endif
+
 int main(void) {
     const int64_t normal = (int64_t)N * EACH, huge = 10 << 20;
     mi_stats_t before = now();
@@ -64,6 +107,7 @@ int main(void) {
     CHECK_TRUE(reset.malloc_normal.total >= s.malloc_normal.total * 9 / 10);
     CHECK_TRUE(reset.malloc_requested.peak >= s.malloc_requested.peak);
 #endif
+    check_heaps();
     mi_stats_merge();
     return CHECK_DONE();
 }

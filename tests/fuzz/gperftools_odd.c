@@ -1,0 +1,53 @@
+/* gperftools_odd.c - odd inputs for gperftools' variables: its switches, numbers and fractions, and names. */
+#include <stddef.h>
+
+extern const char *const odd[];
+extern const size_t n_odd;
+
+const char *const odd[] = {
+    "",
+    "0",
+    "1",
+    "-1",
+    "+",
+    "-",
+    "t",
+    "Yes",
+    "false",
+    " 7",
+    "\t\n\v\f\r 8",
+    "10ms",
+    "0x10",
+    "1.5",
+    "-1.5",
+    ".5",
+    "1.",
+    "1..5",
+    "1e300",
+    "0.000000000000000000000000000000000000000000000000000000000000000000000000000000001",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775807",
+    "-9223372036854775808",
+    "-9223372036854775809",
+    "18446744073709551615",
+    "18446744073709551616",
+    "2147483648",
+    "-2147483649",
+    "99999999999999999999999999999999999999999999999999999999999999999999999999",
+    "1K",
+    "524288",
+    "167772160",
+    "SAMPLE_PARAMETER=1",
+    "TCMALLOC_SAMPLE_PARAMETER=65536",
+    "TCMALLOC_SMAPLE_PARAMETER=1",
+    "HEAPPROFILE=/tmp/x",
+    "HEAPROFILE=/tmp/x",
+    "HEAP_PROFILE_=",
+    "HEAP_PROFILE_MMAP",
+    "=",
+    "\n",
+    "\x7f\x80\xff",
+    "UNKNOWN_NAME_THAT_IS_MUCH_LONGER_THAN_WHAT_A_WARNING_SHOWS_OF_IT_SO_IT_MUST_BE_CUT_SOMEWHERE=1",
+};
+const size_t n_odd = sizeof(odd) / sizeof(odd[0]);
