@@ -193,10 +193,10 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
 
 /* A class that keeps coming back for more earns long lists; one that is asked for now and then gets by with little, so
  * that a program which uses many classes a little does not pay with a page or two for each. */
-static bool is_hot(struct heap *h, struct bin *bin) {
-    bool is_recent = ++h->n_refills - bin->last_refill <= HOT_REFILLS;
+static uint32_t refills_since(struct heap *h, struct bin *bin) {
+    uint32_t n = ++h->n_refills - bin->last_refill;
     bin->last_refill = h->n_refills;
-    return is_recent;
+    return n;
 }
 
 /* How many fresh blocks to carve at once. Memory that was never touched costs a page fault and counts as resident from
@@ -213,13 +213,13 @@ static uint32_t n_freed_of_current(const struct slab *s) {
     return (uint32_t)s->carved + 1 - s->room;
 }
 
-/* How many fresh blocks to put in front of n_freed that came back, for a hot class. A short list is worth another OS page, a
- * longer one only takes what lies in pages that are resident already. */
-static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed) {
+/* How many fresh blocks to put in front of n_freed that came back, for a hot class. A short list is worth another OS page, and so
+ * is that of the only class in use; else only what lies in pages that are resident already is taken. */
+static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed, bool is_only_one) {
     const struct vt_class *k = class_of_slab(s);
     if (n_freed >= k->list_goal) return 0;
     uint32_t n = (uint32_t)vt_min(k->list_goal - n_freed, n_freed);
-    if (n_freed < WORTH_MIN || !s->was_zero) return n;
+    if (n_freed < WORTH_MIN || is_only_one || !s->was_zero) return n;
     size_t carved_bytes = s->carved * k->block_bytes;
     return (uint32_t)vt_min(n, (vt_round_up(carved_bytes, VT_OS_PAGE) - carved_bytes) /
                                    k->block_bytes);
@@ -229,7 +229,8 @@ static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed) {
 static struct block *fill_from(struct heap *h, struct slab *s) {
     const struct vt_class *k = class_of_slab(s);
     struct bin *bin = &h->bin[s->cls];
-    bool hot = is_hot(h, bin);
+    uint32_t since = refills_since(h, bin);
+    bool hot = since <= HOT_REFILLS;
     struct draw *draw = &h->draw[s->cls];
     uint32_t most = draw->countdown - 1; /* the one after these is to be sampled */
     uint32_t n_freed = n_freed_of_current(s);
@@ -243,7 +244,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     if (list == NULL)
         want = carve_goal(s, hot);
     else if (hot)
-        want = top_up_goal(s, n_freed);
+        want = top_up_goal(s, n_freed, since == 1);
     bin->is_zero = list == NULL && s->was_zero;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     draw->countdown -= n_freed + want;
