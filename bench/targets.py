@@ -186,7 +186,8 @@ def verify_tools(doc):
             continue
         mine, theirs = tools["vitrine"]["cpu"], tools[peer]["cpu"]
         least = "at least " if tools[peer]["is_cut"] else ""
-        verdicts.append(Verdict(target, mine <= limit * theirs, [f"{mine:.2f} s, {peer} {least}{theirs:.2f} s: 1/{theirs / mine:.0f}"]))
+        is_met = True if mine <= limit * theirs else None if tools[peer]["is_cut"] else False  # ended too early to tell
+        verdicts.append(Verdict(target, is_met, [f"{mine:.2f} s, {peer} {least}{theirs:.2f} s: 1/{theirs / mine:.0f}"]))
     sizes = {name: tools["vitrine"]["rss_mb"] for name, tools in rows.items() if good(tools, "vitrine")}
     verdicts.append(Verdict(f"at most {TOOL_MB} MB", max(sizes.values()) <= TOOL_MB if sizes else None,
                             [f"{name}: {mb:.0f} MB" for name, mb in sizes.items()]))

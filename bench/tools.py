@@ -257,6 +257,9 @@ def main():
     if not set(options.rows.split(",")) <= {"heap", "jemalloc", "cpu"}:
         say(f"tools: error: no such row in '{options.rows}'")
         return 2
+    if options.check and options.divide != 1:
+        say("tools: error: the targets of --check are about whole files: no --divide")
+        return 2
     if not os.access(os.path.join(options.bin, "pprof"), os.X_OK):
         say(f"tools: error: no pprof in '{options.bin}'; build vitrine, or say --bin DIR")
         return 3

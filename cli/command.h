@@ -26,13 +26,12 @@ struct settings {
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;
-    bool is_relative, is_of_base; /* what percentages are of: what is left; what the base had */
     /* of the old names, which have them from Go's pprof: view.h, label_frames.h, source.h */
     const char *prune_from, *tag_show, *tag_hide, *tag_root, *tag_leaf;
     bool shows_address, shows_columns, mangled_names, by_path, is_intel;
     struct source_search search;
     /* how it is shown */
-    const char *by;
+    const char *by, *of; /* a row of a table; what percentages are of */
     bool full_names, no_inlines, cum, json, csv;
     uint32_t n_max;
     /* where it goes */

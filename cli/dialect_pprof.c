@@ -525,7 +525,7 @@ void pprof_apply(const struct asked *a, struct settings *s) {
     s->no_inlines = a->noinlines;
     s->all_frames = a->all_frames;
     s->drop_negative = a->drop_negative;
-    s->is_relative = a->relative;
+    s->of = a->relative ? "rest" : a->diff_bases[0] ? "base" : NULL;
     s->shows_address = a->show_addresses;
     s->shows_columns = a->showcolumns;
     s->is_intel = a->intel_syntax;
@@ -549,7 +549,6 @@ static struct settings settings_from(const struct asked *a) {
         .add_lib = a->add_lib,
         .normalizes = a->normalize,
         .keeps_handler = a->keeps_handler,
-        .is_of_base = a->diff_bases[0] != NULL,
     };
     memcpy(s.bases, a->diff_bases[0] ? a->diff_bases : a->bases, sizeof s.bases);
     pprof_apply(a, &s);

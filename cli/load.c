@@ -122,7 +122,7 @@ static bool subtract(struct settings *s, struct profile *p) {
     if (is_good && base) {
         if (!s->no_symbols) symbols_resolve(base, &so);
         if (s->normalizes) scale_to(p, base);
-        if (s->is_of_base) set_base_totals(p, base);
+        if (s->of && strcmp(s->of, "base") == 0) set_base_totals(p, base);
         is_good = merge(p, base, s->bases[0], -1);
     }
     profile_free(base);
@@ -217,6 +217,14 @@ static bool by_from(const char *word, enum view_by *by) {
     return false;
 }
 
+static bool of_is_known(const char *word) {
+    if (word == NULL || strcmp(word, "all") == 0 || strcmp(word, "rest") == 0 ||
+        strcmp(word, "base") == 0)
+        return true;
+    say_error("'--of' is all, rest or base, not '%s'", word);
+    return false;
+}
+
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
                        int *status) {
     *o = (struct view_options){.full_names = s->full_names,
@@ -226,7 +234,7 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .all_frames = s->all_frames,
                                .drops_negative = s->drop_negative,
                                .sorts_by_cum = s->cum,
-                               .is_relative = s->is_relative,
+                               .is_relative = s->of && strcmp(s->of, "rest") == 0,
                                .focus = s->focus,
                                .ignore = s->ignore,
                                .show = s->show,
@@ -240,7 +248,7 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                                .tag_show = s->tag_show,
                                .tag_hide = s->tag_hide};
     *status = EXIT_USAGE;
-    return by_from(s->by, &o->by) && type_from(s, p, &o->type);
+    return by_from(s->by, &o->by) && of_is_known(s->of) && type_from(s, p, &o->type);
 }
 
 struct view *load_view(struct settings *s, struct profile **p, int *status) {

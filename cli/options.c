@@ -36,14 +36,14 @@ const struct option_row options_filter[] = {
     {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "LABEL", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
      "keep the allocator's own frames of heap profiles"},
-    {"relative", 0, OPTION_FLAG, AT(is_relative), NULL,
-     "percentages of what the filters leave (default: of all)"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
     {0},
 };
 const struct option_row options_shape[] = {
     {"by", 0, OPTION_TEXT, AT(by), "WHAT",
      "functions, filefunctions, lines, files or addresses (default: functions)"},
+    {"of", 0, OPTION_TEXT, AT(of), "WHAT",
+     "percentages of all, of the rest that filters leave, or of the base (default: all)"},
     {"cum", 0, OPTION_FLAG, AT(cum), NULL, "sort by cumulative value (default: by flat)"},
     {"count", 'n', OPTION_NUMBER, AT(n_max), "N", "at most so many (default: all; tree: 80)"},
     {"full-names", 0, OPTION_FLAG, AT(full_names), NULL,
@@ -88,8 +88,6 @@ const struct option_row options_control[] = {
 const struct option_row options_diff[] = {
     {"view", 0, OPTION_TEXT, AT(view), "NAME",
      "top, tree, peek, list, traces, flame, graph ... (default: top)"},
-    {"of-base", 0, OPTION_FLAG, AT(is_of_base), NULL,
-     "percentages of what BEFORE has (default: of all that changed)"},
     {0},
 };
 
@@ -244,7 +242,9 @@ int options_read(const struct command *c, int argc, char **argv, struct settings
 void command_help(const struct command *c, FILE *out) {
     (void)fprintf(out, "usage: vitrine %s\n\n%s.\n", c->usage, c->summary);
     for (unsigned g = 0; c->groups[g]; g++) {
-        (void)fputc('\n', out);
+        bool is_one = c->groups[g][1].name == NULL,
+             was_one = g > 0 && c->groups[g - 1][1].name == NULL;
+        if (!is_one || !was_one) (void)fputc('\n', out);
         for (const struct option_row *o = c->groups[g]; o->name; o++) {
             char left[64];
             (void)snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? "=" : "",

@@ -162,7 +162,7 @@ check("-diff_base: shares are of the base", near(out(PPROF, "--text", "-diff_bas
 check("-base: shares are of the difference", near(out(PPROF, "--text", "-base=" + base, now)), {"a": (40, 40), "b": (-40, -40), "c": (100, 100), "main": (0, 100)})
 check("-diff_base in graphs", sorted(re.findall(r"\((-?[\d.]+%)\)", out(PPROF, "--dot", "-diff_base=" + base, now))), sorted(["20.0%", "-20.0%", "50.0%", "0.0%", "50.0%"]))
 rows_of = lambda *argv: {r["name"]: round(r["flat%"]) for r in json.loads(out(VITRINE, "diff", "--json", *argv, base, now))["rows"]}
-check("diff --of-base", rows_of("--of-base"), {"a": 20, "b": -20, "c": 50, "main": 0})
+check("diff --of=base", rows_of("--of=base"), {"a": 20, "b": -20, "c": 50, "main": 0})
 check("diff without", rows_of(), {"a": 22, "b": -22, "c": 56, "main": 0})
 if GO:
     check("-diff_base: as Go's pprof, which has no signs", near(go("-text", "-nodefraction=0", "-diff_base=" + base, now)),
@@ -172,7 +172,7 @@ check("-base and -diff_base", (status, text, errors.splitlines()[0]), (1, "", "-
 self_share = lambda *argv: re.search(r"^\s+\d+\s+\d+\s+(\S+)%  f$", out(PPROF, "-tree", "-sample_index=objects", "-focus=^f$", *argv, labelled), re.M).group(1)
 check("-relative_percentages", (self_share(), self_share("-relative_percentages"), self_share("-relative_percentages=false")), ("45.16", "100.00", "45.16"))
 share_of_f = lambda *argv: round(next(r["cum%"] for r in json.loads(out(VITRINE, "top", "--json", "--type=objects", "--focus=^f$", *argv, labelled))["rows"] if r["name"] == "f"), 2)
-check("--relative", (share_of_f(), share_of_f("--relative")), (45.16, 100))
+check("--of", (share_of_f(), share_of_f("--of=rest"), share_of_f("--of=all")), (45.16, 100, 45.16))
 if GO:
     share = lambda *argv: re.search(r"(\S+)%\s+\|? ?f$", go("-text", "-sample_index=objects", "-focus=^f$", *argv, labelled), re.M).group(1)
     check("-relative_percentages: as Go's pprof", (share(), share("-relative_percentages")), ("45.16", "100"))

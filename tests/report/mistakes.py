@@ -28,6 +28,7 @@ none = os.path.join(folder, "none.heap")
 # command line, exit status, part of the one line on stderr
 ROWS = [
     (["top", none], 3, f"vitrine: error: '{none}': cannot open: No such file or directory"),
+    (["top", "--of=half", good], 2, "vitrine: error: '--of' is all, rest or base, not 'half'"),
     (["top", folder], 3, f"'{folder}': is a directory"),
     (["top", empty], 3, f"'{empty}': is empty"),
     (["top", cut], 3, f"'{cut}': line 2:"),
