@@ -51,6 +51,11 @@ uint64_t vt__os_clock_ns(int clock) {
     return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+void vt__os_sleep_ns(uint64_t ns) {
+    struct timespec t = timespec_of(ns);
+    vt__syscall(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);
+}
+
 int vt__os_timer_create(int clock, int signal, int tid, void *value, int *out) {
     struct kernel_sigevent e = {.value = value, .signal = signal, .tid = tid};
     e.notify = tid != 0 ? NOTIFY_THREAD : SIGEV_SIGNAL;

@@ -10,6 +10,8 @@
 #include "probe/cpu_impl.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define AWAIT_MS 500
 
 struct vt_cpu_state vt__cpu;
 
@@ -37,8 +39,18 @@ static void forget(uint64_t from_ns) {
     atomic_store_explicit(&since_ns, from_ns, memory_order_relaxed);
 }
 
+/* A handler that began before the last stop may not be done: its thread waits for a core. It would add to the tasks of the new start what
+ * is of the last. Handlers never wait, so this is short; a filter of the program's that never came back is not waited for. */
+static void await_handlers(void) {
+    for (unsigned i = 0; i < AWAIT_MS; i++) {
+        if (atomic_load_explicit(&vt__cpu.n_inside, memory_order_seq_cst) == 0) return;
+        vt__os_sleep_ns(NSEC_PER_MSEC);
+    }
+}
+
 int vt__cpu_start(const struct vt_cpu_plan *plan) {
     if (vt__cpu_is_on()) return -EBUSY;
+    await_handlers();
     if (plan->frequency == 0 || plan->frequency > VT_CPU_MAX_FREQUENCY ||
         plan->clock >= VT_CPU_N_CLOCKS)
         return -EINVAL;
@@ -59,7 +71,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
 }
 
 void vt__cpu_stop(void) {
-    if (!atomic_exchange_explicit(&vt__cpu.is_on, false, memory_order_relaxed)) return;
+    if (!atomic_exchange_explicit(&vt__cpu.is_on, false, memory_order_seq_cst)) return;
     vt__cpu_tasks_end();
 }
 
@@ -88,6 +100,8 @@ void vt__cpu_fork_done(bool is_child) {
     if (is_child) {
         forget(vt__os_wall_ns());
         vt__cpu_tick_fork_child();
+        /* who was inside is not here */
+        atomic_store_explicit(&vt__cpu.n_inside, 0, memory_order_relaxed);
     }
     vt__cpu_tasks_fork_done(is_child);
 }

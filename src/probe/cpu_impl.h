@@ -36,6 +36,8 @@ struct vt_cpu_state {
     /* any thread */
     _Atomic bool is_on;
     _Atomic uint64_t n_signals, n_lost;
+    _Atomic uint32_t
+        n_inside; /* handlers at work; a start waits for them: they have tasks of the last one */
 };
 extern struct vt_cpu_state vt__cpu;
 

@@ -73,10 +73,14 @@ uint32_t vt__cpu_task_of(int tid) {
 static int arm(struct vt_cpu_task *t, int tid) {
     t->timer = t->fd = -1;
     t->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    /* Threads that were born together do not tick together; and one that ends within a period counts for it with the chance of its
+     * length, so that many are right on average. */
+    uint64_t first_ns = 1 + vt__os_random() % vt__cpu.period_ns;
+    if (vt__cpu_is_by_thread()) t->cpu_ns += first_ns - vt__cpu.period_ns;
     switch (vt__cpu.plan.clock) {
     case VT_CPU_PROCESS:
     case VT_CPU_REAL: return 0; /* one for all */
-    case VT_CPU_PERF:
+    case VT_CPU_PERF:           /* its first tick comes after a whole period */
         t->fd = vt__os_perf_clock(tid, vt__cpu.signal, vt__cpu.period_ns);
         return t->fd < 0 ? t->fd : 0;
     default: break;
@@ -88,9 +92,6 @@ static int arm(struct vt_cpu_task *t, int tid) {
         t->timer = -1;
         return err;
     }
-    /* threads that were born together do not tick together */
-    uint64_t first_ns = 1 + vt__os_random() % vt__cpu.period_ns;
-    if (!is_wall) t->cpu_ns += first_ns - vt__cpu.period_ns;
     return vt__os_timer_set(t->timer, first_ns, vt__cpu.period_ns);
 }
 

@@ -52,8 +52,12 @@ struct tick {
 /* By the thread's CPU time since its last tick. The rest of a period stays for the next. */
 static void by_cpu_time(struct tick *k, struct vt_cpu_task *t, int tid) {
     uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
-    k->n = vt_max((now_ns - t->cpu_ns) / vt__cpu.period_ns, 1);
-    t->cpu_ns = vt_min(t->cpu_ns + k->n * vt__cpu.period_ns, now_ns);
+    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns);
+    int64_t period_ns = (int64_t)vt__cpu.period_ns;
+    int64_t n = owed_ns > period_ns ? owed_ns / period_ns : 1;
+    int64_t rest_ns = owed_ns - n * period_ns;
+    k->n = (uint64_t)n;
+    t->cpu_ns = now_ns - (uint64_t)(rest_ns > 0 ? rest_ns : 0);
 }
 
 /* What of the time since the last tick was spent running. */
@@ -136,18 +140,24 @@ void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {
     if (my_tid == 0) my_tid = vt__os_tid();
     int tid = my_tid;
     struct tick k;
+    /* seq_cst, both: a start that does not see us in n_inside comes after a stop that we see; pairs with vt__cpu_start. Then there is
+     * no sample, whatever the tables say meanwhile. */
+    atomic_fetch_add_explicit(&vt__cpu.n_inside, 1, memory_order_seq_cst);
+    bool is_on = atomic_load_explicit(&vt__cpu.is_on, memory_order_seq_cst);
     if (!read_tick(&k, info, tid)) {
-        pass_on(number, info, context);
+        atomic_fetch_sub_explicit(&vt__cpu.n_inside, 1, memory_order_release);
+        pass_on(number, info, context); /* and perhaps it does not return */
         errno = saved;
         return;
     }
-    /* acquire: the plan of this start; pairs with vt__cpu_start */
-    if (k.n != 0 && atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire)) {
+    if (k.n != 0 && is_on) {
         atomic_fetch_add_explicit(&vt__cpu.n_signals, 1, memory_order_relaxed);
         if (k.task != 0)
             sample(&k, tid, context);
         else
             atomic_fetch_add_explicit(&vt__cpu.n_lost, k.n, memory_order_relaxed);
     }
+    /* release: done with the task; pairs with the load in await_handlers */
+    atomic_fetch_sub_explicit(&vt__cpu.n_inside, 1, memory_order_release);
     errno = saved;
 }

@@ -44,7 +44,7 @@ static void calls(const char *file) {
     EXPECT(vt_cpu_start(file), 0);
     EXPECT(vt_cpu_start(file), -EBUSY);
     EXPECT(vt_label_push("request", "slow one"), 0);
-    burn_it(100);
+    burn_it(300);
     vt_label_pop();
     EXPECT(vt_cpu_dump(other), 0);
     EXPECT(vt_cpu_dump(NULL), 0);

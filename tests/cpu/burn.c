@@ -2,7 +2,7 @@
  *
  *     burn [STEP...]
  *
- *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time, in slices; gamma's is inlined code
+ *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time; gamma's is inlined code
  *   lib MS        a function of a library, if one was linked: burn_lib.c
  *   threads N MS  N threads, "worker-I", that each burn so long in worker_I's place: all the same function
  *   late N MS     the same, but the threads wait for the step `go`
@@ -72,12 +72,12 @@ static NOINLINE void gamma_outer(uint64_t ns) {
 static uint64_t truth_lib;
 extern uint64_t burn_lib(uint64_t ns) __attribute__((weak));
 
+/* One after the other, not in turns: on a busy machine a thread may be on no core at some of the system's ticks, and what passed since
+ * the last counts where it is met next. */
 static void mix(uint64_t ms) {
-    for (int round = 0; round < 4; round++) {
-        alpha(ms * 125000);
-        beta(ms * 75000);
-        gamma_outer(ms * 50000);
-    }
+    alpha(ms * 500000);
+    beta(ms * 300000);
+    gamma_outer(ms * 200000);
 }
 
 struct job {

@@ -94,7 +94,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # by signal, on and off in turns
     err = switched(preload, ["mix", "60"], "")
     expect("files without a signal", [], files())
-    err = switched(preload, ["wait", "mix", "100", "wait", "lib", "100", "wait", "mix", "60", "wait", "threads", "2", "50", "wait"], "11110")
+    err = switched(preload, ["wait", "mix", "200", "wait", "lib", "100", "wait", "mix", "200", "wait", "threads", "2", "50", "wait"], "11110")
     expect("closing lines", 2, err.count("PROFILE: interrupts/evictions/bytes = "))
     expect("the line about the signal", True, "Using signal 12 as cpu profiling switch" in err)
     expect("files", ["p.prof.0", "p.prof.1"], files())
@@ -103,7 +103,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("functions of the second", (True, False), ("alpha" in second, "worker_burn" in second))
     clean()
     # still on at the end, and a child meanwhile: its file has its id, and the number it was born under
-    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "100", "fork", "150"], "111")
+    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "200", "fork", "200"], "111")
     expect("files with a child", ["p.prof.0", "p.prof.1", "p.prof_N.1"], [re.sub(r"_\d+", "_N", f) for f in files()])
     expect("functions of the child alone", (True, False), tuple(f in cpu.Profile(glob.glob(path + "_*")[0]).cum() for f in ("child_burn", "alpha")))
     expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))

@@ -20,6 +20,8 @@ for clock, preload, more in RUNS:
     out, err = cpu.run([program, str(SECONDS // len(RUNS)), plugin], preload=preload, env=env)
     names = cpu.Profile(path).cum()
     print(f"{os.path.basename(preload)} {clock} {more or ''}: {out.strip()}; {cpu.Profile(path).n} samples")
+    if cpu.Profile(path).n > 4000 * (SECONDS + 60) * os.cpu_count():
+        cpu.fail(f"expected no more than the cores can have run, seen {cpu.Profile(path).n} periods of 250 us")
     if not more and names.get("_ZL4turnPv", 0) < 10:
         cpu.fail(f"expected samples below turn(), seen {names}")
 shutil.rmtree(cpu.TMP)

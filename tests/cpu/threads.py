@@ -74,11 +74,11 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
             env={"VITRINE_CPU_FORMAT": "proto", "VITRINE_CPU_FREQUENCY": str(HZ), "BURN_THREADS": told})
     check(f"{name}, born before", tags(path))
     os.remove(path)
-    env = {"VITRINE_CPU_FREQUENCY": str(HZ), "BURN_THREADS": told}
-    cpu.run([program, "threads", str(N_SHORT), str(SHORT_MS)], preload=preload, env={"CPUPROFILE": path, **env})
-    p = cpu.Profile(path)
-    check_short(f"{name}, short, born while it was on", (p.cum().get("work", 0)) * 1e9 / HZ)
-    cpu.run([program, "late", str(N_SHORT), str(SHORT_MS), "start", path, "go", "stop"], preload=preload, env=env)
-    check_short(f"{name}, short, born before", cpu.Profile(path).n * 1e9 / HZ)
-    os.remove(path)
+    for clock in ("thread", "perf"):
+        env = {"VITRINE_CPU_FREQUENCY": str(HZ), "VITRINE_CPU_CLOCK": clock, "BURN_THREADS": told}
+        cpu.run([program, "threads", str(N_SHORT), str(SHORT_MS)], preload=preload, env={"CPUPROFILE": path, **env})
+        check_short(f"{name}, {clock}, short, born while it was on", cpu.Profile(path).cum().get("work", 0) * 1e9 / HZ)
+        cpu.run([program, "late", str(N_SHORT), str(SHORT_MS), "start", path, "go", "stop"], preload=preload, env=env)
+        check_short(f"{name}, {clock}, short, born before", cpu.Profile(path).n * 1e9 / HZ)
+        os.remove(path)
 shutil.rmtree(cpu.TMP)

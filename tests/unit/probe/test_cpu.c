@@ -106,6 +106,54 @@ TEST(cpu, a_filter_drops_samples) {
     vt__cpu_stop();
 }
 
+enum { NOT_YET, INSIDE, DONE };
+static _Atomic int stage;
+
+static int takes_long(void *unused) {
+    (void)unused;
+    stage = INSIDE;
+    usleep(50000);
+    stage = DONE;
+    return 1;
+}
+
+static void *tick_slowly(void *unused) {
+    vt__cpu_task_begins(0);
+    tick(SI_TIMER, me(), 0);
+    return unused;
+}
+
+TEST(cpu, a_start_waits_for_handlers_of_the_last_profile) {
+    pthread_t id;
+    struct vt_cpu_plan plan = slow;
+    plan.filter = takes_long;
+    assert_int_equal(vt__cpu_start(&plan), 0);
+    assert_int_equal(pthread_create(&id, NULL, tick_slowly, NULL), 0);
+    while (stage == NOT_YET) usleep(1000);
+    vt__cpu_stop();
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    assert_int_equal(stage, DONE);
+    assert_int_equal(n_counted(), 0); /* it was the last one's */
+    pthread_join(id, NULL);
+    vt__cpu_stop();
+}
+
+TEST(cpu, a_clock_that_is_behind_counts_for_one_period) {
+    struct vt_cpu_plan plan = {.clock = VT_CPU_PERF, .frequency = 1};
+    siginfo_t info;
+    ucontext_t context;
+    if (vt__cpu_start(&plan) != 0) return; /* the system refuses perf's clock */
+    memset(&info, 0, sizeof(info));
+    info.si_signo = SIGPROF;
+    info.si_code = POLL_IN;
+    info.si_fd = me()->fd;
+    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) + 1000000000;
+    getcontext(&context);
+    vt__cpu_on_signal(SIGPROF, &info, &context);
+    assert_int_equal(n_counted(), 1);
+    vt__cpu_stop();
+}
+
 static _Atomic int go;
 static _Atomic int tid_of_other;
 static void *wait_for_go(void *unused) {
