@@ -22,6 +22,7 @@ struct row {
 static struct {
     struct vt_rows rows;
     uint32_t unused, oldest, newest;
+    uint32_t oldest_recent; /* no row before it is recent; 0: none is */
     uint64_t n_recent, most_recent;
     bool is_logging;
     struct vt_frames frames;
@@ -61,13 +62,16 @@ static void drop_if_unwanted(uint32_t id) {
 }
 
 static void keep_no_more_than(uint64_t most) {
-    for (uint32_t id = history.oldest, next; id != 0 && history.n_recent > most; id = next) {
-        next = row(id)->newer;
-        if (!row(id)->is_recent) continue;
+    uint32_t id = history.oldest_recent;
+    while (id != 0 && history.n_recent > most) {
+        uint32_t next = row(id)->newer;
+        if (row(id)->is_recent) history.n_recent--;
         row(id)->is_recent = false;
-        history.n_recent--;
         drop_if_unwanted(id);
+        id = next;
     }
+    while (id != 0 && !row(id)->is_recent) id = row(id)->newer;
+    history.oldest_recent = id;
 }
 
 void vt__history_allocated(const struct vt_sampled *s) {
@@ -88,6 +92,7 @@ void vt__history_allocated(const struct vt_sampled *s) {
         history.oldest = id;
     history.newest = id;
     history.n_recent += r->is_recent;
+    if (r->is_recent && history.oldest_recent == 0) history.oldest_recent = id;
     if (!vt__index_add(&by_address, id)) r->at = 0; /* its end will not be known */
     keep_no_more_than(history.most_recent);
 }

@@ -117,7 +117,7 @@ JEMALLOC_ALSO(malloc_stats_print);
 extern const char *je_malloc_conf;
 extern void (*je_malloc_message)(void *opaque, const char *s);
 
-/* What an arena would take its memory by. They are kept and reported, but never called: memory comes from the common heap. False
+/* What an arena would take its memory by. They are kept and reported, but never called: all memory is ours. False
  * is success. */
 typedef struct extent_hooks_s extent_hooks_t;
 typedef void *(extent_alloc_t)(extent_hooks_t *hooks, void *new_addr, size_t size, size_t alignment,

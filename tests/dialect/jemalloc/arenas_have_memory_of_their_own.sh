@@ -10,4 +10,8 @@ diff "$TMP/original" "$TMP/ours" || fail "the answers differ (<: the original, >
 MALLOC_CONF=narenas:4 with_ours "$TMP/arenas" >"$TMP/four" || fail "with four automatic ones: status $?"
 diff "$TMP/ours" "$TMP/four" || fail "with four automatic ones"
 with_ours "$TMP/arenas" strangers || fail "arenas.lookup of what is nobody's: status $?"
+for_ours "$TMP/crowd" crowd.c -pthread
+for conf in '' junk:true prof:true,lg_prof_sample:12,prof_recent_alloc_max:100,prof_log:true,prof_prefix:"$TMP/log"; do
+    MALLOC_CONF=$conf timeout -k 10 "$LIMIT" "$TMP/crowd" || fail "threads with arenas, MALLOC_CONF=$conf: status $?"
+done
 say "$(wc -l <"$TMP/ours") lines"

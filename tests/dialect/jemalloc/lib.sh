@@ -1,6 +1,7 @@
 # lib.sh - what the tests in this folder share. Sourced, never run.
 . "$(dirname "$0")/../../risk/lib.sh"
 : "${VT_JE_SO:?set VT_JE_SO to the path of our libjemalloc.so.2}"
+[ -e "$VT_JE_SO" ] || fail "there is no $VT_JE_SO" # the original would take its place
 unset JE_MALLOC_CONF
 OURS=$(dirname "$VT_JE_SO")
 ORIGINAL=$(find /usr/lib /lib -name 'libjemalloc.so.2' 2>/dev/null | head -1)

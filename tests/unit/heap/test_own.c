@@ -47,6 +47,48 @@ TEST(own, blocks_of_the_thread_are_in_no_such_heap) {
     vt__free(large);
 }
 
+static void add_run(void *arg, size_t n_bytes) { *(size_t *)arg += n_bytes; }
+
+static size_t n_live(struct vt_own *o, uint64_t *n_taken, size_t *run_bytes) {
+    static struct vt_own_stats s;
+    size_t n = 0;
+    *n_taken = *run_bytes = 0;
+    vt__own_stats(o, &s, add_run, run_bytes);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
+        n += s.classes[c].n_live;
+        *n_taken += s.n_taken[c];
+    }
+    *n_taken += s.n_runs_taken;
+    return n;
+}
+
+TEST(own, resetting_frees_all_and_the_heap_stays) {
+    start_empty();
+    size_t before = n_used_slices(), run_bytes;
+    struct vt_own *o = vt__own_new();
+    uint64_t n_taken;
+    for (unsigned round = 1; round <= 3; round++) {
+        for (unsigned i = 0; i < 1000; i++) take_from(o, i * 3);
+        vt__free(take_from(o, 50));
+        take_from(o, 300000);
+        assert_int_equal(n_live(o, &n_taken, &run_bytes), 1000);
+        assert_int_equal(n_taken, round * 1002);
+        assert_true(run_bytes >= 300000 && run_bytes < 310000);
+        vt__own_audit(o);
+        vt__own_reset(o);
+        assert_int_equal(n_live(o, &n_taken, &run_bytes), 0);
+        assert_int_equal(n_taken, round * 1002);
+        assert_int_equal(run_bytes, 0);
+        assert_int_equal(n_used_slices(), before);
+    }
+    vt__own_destroy(o);
+    o = vt__own_new(); /* the same one, as if it were new */
+    assert_int_equal(n_live(o, &n_taken, &run_bytes), 0);
+    assert_int_equal(n_taken, 0);
+    vt__own_destroy(o);
+    vt__heap_audit();
+}
+
 TEST(own, destroying_gives_all_back_though_blocks_are_in_use) {
     start_empty();
     size_t before = n_used_slices();
