@@ -150,6 +150,7 @@ struct vt_mi_field {
     size_t offset;
 };
 void vt__mi_fill(void *stats, const struct vt_mi_field *fields, size_t n);
+/* f NULL: what is now, the text's own memory included. */
 char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
                   size_t stat_version, size_t buf_bytes, char *buf);
 

@@ -402,7 +402,9 @@ char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *field
     char *to = buf != NULL ? buf : vt__malloc(cap);
     if (to == NULL || cap == 0) return NULL;
     struct vt_text t = {to, cap - 1, 0, false, NULL, NULL};
-    put_json(&t, f, fields, n, stat_version);
+    struct vt_mi_figures now;
+    if (f == NULL) vt__mi_figures(&now);
+    put_json(&t, f != NULL ? f : &now, fields, n, stat_version);
     if (t.is_cut) {
         if (buf == NULL) vt__free(to);
         return NULL;

@@ -62,9 +62,7 @@ static const struct vt_mi_field fields[] = {
 };
 
 VT_EXPORT char *mi_stats_get_json(size_t buf_size, char *buf) {
-    struct vt_mi_figures f;
-    vt__mi_figures(&f);
-    return vt__mi_json(&f, fields, vt_countof(fields), MI_STAT_VERSION, buf_size, buf);
+    return vt__mi_json(NULL, fields, vt_countof(fields), MI_STAT_VERSION, buf_size, buf);
 }
 
 VT_EXPORT bool mi_stats_get(mi_stats_t *stats) {

@@ -11,12 +11,14 @@ static const char *const *environment_now(void);
 static unsigned n_warnings;
 
 #define vt__os_environment environment_now
-#define vt__warn heard
-static void heard(const char *a, const char *subject, const char *b);
+#define vt__warn_unknown heard
+struct vt_known_names;
+static void heard(const char *what, const char *name, size_t n_bytes, const char *where,
+                  const struct vt_known_names *known);
 #include "dialect/mimalloc_environment.c"
 #include "dialect/mimalloc_values.c"
 #include "expect.h"
-#undef vt__warn
+#undef vt__warn_unknown
 #undef vt__os_environment
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
@@ -34,10 +36,13 @@ void vt__mi_warn(struct vt_mi_message *m) {
     n_warnings++;
 }
 
-static void heard(const char *a, const char *subject, const char *b) {
-    (void)a, (void)b;
-    EXPECT(strlen(subject) <= 64);
-    for (; *subject != '\0'; subject++) EXPECT((unsigned char)*subject >= ' ' && *subject != 127);
+/* How it is said is options.c's. */
+static void heard(const char *what, const char *name, size_t n_bytes, const char *where,
+                  const struct vt_known_names *known) {
+    (void)what, (void)where;
+    EXPECT(n_bytes >= strlen(known->prefix) && memchr(name, '\0', n_bytes) == NULL);
+    EXPECT(memchr(name, '=', n_bytes) == NULL && (name[n_bytes] == '=' || name[n_bytes] == '\0'));
+    EXPECT(known->name(0) != NULL && known->n >= VT_MI_N_OPTIONS);
     n_warnings++;
 }
 

@@ -25,6 +25,13 @@ template <template <class> class A> static void use_containers() {
     std::swap(v, copy);
 }
 
+static size_t committed() {
+    size_t n = 0;
+    mi_collect(true);
+    mi_process_info(nullptr, nullptr, nullptr, nullptr, nullptr, &n, nullptr, nullptr);
+    return n;
+}
+
 struct alignas(256) wide {
     char c[256];
 };
@@ -34,6 +41,12 @@ int main() {
 #if defined(MI_HAS_HEAP_STL_ALLOCATOR)
     use_containers<mi_heap_stl_allocator>();
     use_containers<mi_heap_destroy_stl_allocator>();
+    size_t before = committed(); /* its deallocate does nothing: what is not destroyed stays */
+    for (int i = 0; i < 50; i++) {
+        std::vector<int, mi_heap_destroy_stl_allocator<int>> v;
+        for (int k = 0; k < 100000; k++) v.push_back(k);
+    }
+    CHECK_TRUE(committed() < before + (5 << 20));
     {
         mi_heap_t *h = mi_heap_new();
         mi_heap_stl_allocator<int> a(h);

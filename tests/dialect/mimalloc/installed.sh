@@ -8,6 +8,9 @@ lib=$(dirname "$(find "$TMP/prefix" -name libmimalloc.so.3)")
 for name in libmimalloc.so libmimalloc.so.2 libmimalloc.so.3 libmimalloc.a mimalloc.o; do
     [ -e "$lib/$name" ] || fail "expected $lib/$name"
 done
+for name in mimalloc.h mimalloc-override.h mimalloc-new-delete.h mimalloc-stats.h; do # the system may have its own, which would do as well
+    [ -e "$TMP/prefix/include/$name" ] || fail "expected include/$name"
+done
 for n in 2 3; do
     readelf -dW "$lib/libmimalloc.so.$n" | grep -q "SONAME.*\[libmimalloc\.so\.$n\]" || fail "libmimalloc.so.$n has another soname"
     readelf -dW "$lib/libmimalloc.so.$n" | grep NEEDED | grep -vE 'lib(c|dl|pthread)\.so|ld-linux' && fail "libmimalloc.so.$n needs more than libc"

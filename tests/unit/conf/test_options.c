@@ -173,6 +173,17 @@ TEST(options, unknown_names_give_one_line_with_the_nearest_name) {
     }
 }
 
+TEST(options, odd_names_are_told_on_one_line_and_not_at_length) {
+    const char *said = read_from("VITRINE=st\nat\x7fs=1");
+    assert_non_null(strstr(said, "unknown option 'st?at?s' in VITRINE"));
+    assert_int_equal(lines_in(said), 1);
+    char variable[600] = "VITRINE=";
+    memset(variable + 8, 'a', 500);
+    said = read_from(variable);
+    assert_int_equal(lines_in(said), 1);
+    assert_true(strlen(said) < 150);
+}
+
 TEST(options, names_far_from_all_of_ours_are_told_without_a_guess) {
     static const char *const rows[] = {"VITRINE=sample_rate_of_my_profiler=1", "VITRINE=xyzzy",
                                        "VITRINE=a", "VITRINE=log=1"};
