@@ -173,7 +173,7 @@ const _Atomic size_t *vt__heap_used_slices(
 /* Each large block in use. */
 void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg);
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
-/* The same of one heap beside the threads': n_cached is 0. Its large blocks are visited under its lock. */
+/* The same of one heap beside the threads'. Its large blocks are visited under its lock. */
 struct vt_own_stats {
     struct vt_class_stats classes[VT_N_CLASSES];
     uint64_t n_taken[VT_N_CLASSES],

@@ -575,11 +575,14 @@ bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
     return is_there;
 }
 
-static void count_slab(const struct slab *s, struct vt_class_stats *out) {
+static void count_slab(const struct slab *s, uintptr_t mark_key, struct vt_class_stats *out) {
     const struct vt_class *k = &vt__classes[s->cls];
+    struct vt_own_area area;
+    describe_slab(s, mark_key, &area);
     out->n_slabs++;
     out->n_blocks += k->capacity;
-    out->n_live += s->room;
+    out->n_live += area.n_used;
+    out->n_cached += s->room - area.n_used;
     out->n_free += s->carved - s->room;
     out->n_full += s->room == k->capacity;
     out->slab_bytes += k->n_slices * VT_SLICE;
@@ -595,7 +598,7 @@ void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         out->n_taken[c] = o->n_taken[c];
         for (slab_id i = o->slabs[c].first; i != 0; i = vt__slab(i)->next)
-            count_slab(vt__slab(i), &out->classes[c]);
+            count_slab(vt__slab(i), own_mark_key(o), &out->classes[c]);
     }
     for (slab_id i = o->runs; i != 0; i = vt__slab(i)->next)
         visit_run(arg, vt__large_usable(vt__slab(i)));

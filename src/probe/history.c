@@ -102,8 +102,8 @@ void vt__history_freed(const struct vt_sampled *s) {
     uint32_t id = vt__index_find(&by_address, vt__mix((uintptr_t)s->at), is_at, s->at);
     if (id == 0) return;
     forget_address(id);
-    row(id)->past.died = (struct vt_past_end){vt__os_now_ns(), vt__stack_id_here(&history.frames, NULL),
-                                              vt__heap_thread_number()};
+    row(id)->past.died = (struct vt_past_end){
+        vt__os_now_ns(), vt__stack_id_here(&history.frames, NULL), vt__heap_thread_number()};
 }
 
 void vt__history_keep(uint64_t n_last) {

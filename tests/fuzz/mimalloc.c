@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "dialect/mimalloc_impl.h"
 
@@ -11,14 +10,10 @@ static const char *const *environment_now(void);
 static unsigned n_warnings;
 
 #define vt__os_environment environment_now
-#define vt__warn_unknown heard
-struct vt_known_names;
-static void heard(const char *what, const char *name, size_t n_bytes, const char *where,
-                  const struct vt_known_names *known);
 #include "dialect/mimalloc_environment.c"
 #include "dialect/mimalloc_values.c"
-#include "expect.h"
-#undef vt__warn_unknown
+#include "edge.h"
+#include "heard.h"
 #undef vt__os_environment
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
@@ -33,16 +28,6 @@ void vt__mi_begin(struct vt_mi_message *m, const char *prefix) {
 }
 void vt__mi_warn(struct vt_mi_message *m) {
     EXPECT(!m->text.is_cut);
-    n_warnings++;
-}
-
-/* How it is said is options.c's. */
-static void heard(const char *what, const char *name, size_t n_bytes, const char *where,
-                  const struct vt_known_names *known) {
-    (void)what, (void)where;
-    EXPECT(n_bytes >= strlen(known->prefix) && memchr(name, '\0', n_bytes) == NULL);
-    EXPECT(memchr(name, '=', n_bytes) == NULL && (name[n_bytes] == '=' || name[n_bytes] == '\0'));
-    EXPECT(known->name(0) != NULL && known->n >= VT_MI_N_OPTIONS);
     n_warnings++;
 }
 
@@ -61,27 +46,17 @@ static unsigned n_set(void) {
 }
 
 static void forget(void) {
-    n_warnings = 0;
+    n_warnings = said.n_lines = 0;
     memset(&options, 0, sizeof(options));
     for (unsigned i = 0; i < VT_OPT_COUNT; i++) vt__option_values[i] = vt__option_rows[i].dflt;
 }
 
-/* `prefix` and the bytes as the environment's only variable, its end before a page of no access. */
+/* `prefix` and the bytes as the environment's only variable. */
 static void read_as(const char *prefix, const unsigned char *data, size_t n_bytes) {
-    static char *edge;
-    if (edge == NULL) {
-        char *area = mmap(NULL, MiB(2), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        edge = area + MiB(1);
-        EXPECT(mprotect(edge, VT_OS_PAGE, PROT_NONE) == 0);
-    }
-    size_t n_prefix = strlen(prefix);
-    char *at = edge - n_prefix - n_bytes - 1;
-    memcpy(at, prefix, n_prefix);
-    memcpy(at + n_prefix, data, n_bytes);
-    edge[-1] = '\0';
-    variable[0] = at;
+    variable[0] = at_the_edge(prefix, "", data, n_bytes);
     forget();
     vt__mimalloc_read_environment();
+    n_warnings += said.n_lines;
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
