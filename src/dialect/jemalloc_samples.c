@@ -141,7 +141,7 @@ static void own_backtrace(void **vec, unsigned *len, unsigned max) {
 static uint32_t take_stack(struct vt_frames *f) {
     backtrace_hook *call = NULL;
     void *at = hook(HOOK_BACKTRACE);
-    if (at == NULL) return vt__stack_id_here(f);
+    if (at == NULL) return vt__stack_id_here(f, NULL);
     __builtin_memcpy(&call, &at, sizeof(call));
     call((void **)f->pc, &f->n,
          (unsigned)vt_min((uint64_t)vt_je(prof_bt_max), VT_STACK_MAX_FRAMES));
