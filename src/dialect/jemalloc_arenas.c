@@ -68,7 +68,7 @@ static unsigned take_number(void) {
 
 /* A claimed one gets its heap. */
 static bool begin_arena(struct vt_je_arena *a, void *hooks) {
-    a->heap = vt__own_new();
+    a->heap = vt__own_new_counted();
     if (a->figures == NULL) a->figures = vt__arena_take(sizeof(*a->figures), VT_CACHE_LINE);
     bool is_done = a->heap != NULL && a->figures != NULL;
     a->started_ms = vt__os_now_ms();

@@ -110,6 +110,8 @@ extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before 
 /* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
 struct vt_own;
 struct vt_own *vt__own_new(void); /* NULL: no memory */
+struct vt_own *vt__own_new_counted(
+    void); /* one whose figures are exact: threads keep none of its blocks at hand */
 void *vt__own_alloc(
     struct vt_own *o, size_t align, size_t n_bytes,
     bool zero); /* align: a power of two. zero: all of the block, not only n_bytes */
@@ -173,11 +175,10 @@ const _Atomic size_t *vt__heap_used_slices(
 /* Each large block in use. */
 void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg);
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
-/* The same of one heap beside the threads'. Its large blocks are visited under its lock. */
+/* The same of one heap beside the threads', a counted one: n_cached is 0. Its large blocks are visited under its lock. */
 struct vt_own_stats {
     struct vt_class_stats classes[VT_N_CLASSES];
-    uint64_t n_taken[VT_N_CLASSES],
-        n_runs_taken; /* blocks handed out since it is there, to threads that keep some too */
+    uint64_t n_taken[VT_N_CLASSES], n_runs_taken; /* blocks handed out since it is there */
 };
 void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
                    void (*visit_run)(void *arg, size_t n_bytes), void *arg);

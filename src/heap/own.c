@@ -31,7 +31,8 @@ struct vt_own {
         is_live; /* false: deleted; slabs in which a block is sampled or kept stay until they are empty */
     slab_id runs;
     struct queue slabs[VT_N_CLASSES];
-    uint64_t n_taken[VT_N_CLASSES], n_runs_taken; /* since it is live; also by threads, to keep */
+    bool is_counted; /* threads keep none of its blocks: what it counts is exact */
+    uint64_t n_taken[VT_N_CLASSES], n_runs_taken; /* since it is live */
     /* under the heaps lock */
     struct vt_own *next_unused, *next_made;
 } VT_ALIGNED(VT_CACHE_LINE);
@@ -109,7 +110,7 @@ static struct vt_own *fresh_own(void) {
     return o;
 }
 
-struct vt_own *vt__own_new(void) {
+static struct vt_own *new_own(bool is_counted) {
     if (vt__life_start() != 0 || !vt__enter()) return NULL;
     vt_lock(&vt__heaps_lock);
     struct vt_own *o = owns.unused;
@@ -120,6 +121,7 @@ struct vt_own *vt__own_new(void) {
     if (o != NULL) {
         vt_lock(o->lock);
         begin_generation(o, /* live */ true);
+        o->is_counted = is_counted;
         o->n_runs_taken = 0;
         for (unsigned c = 0; c < VT_N_CLASSES; c++) o->n_taken[c] = 0;
         vt_unlock(o->lock);
@@ -127,6 +129,13 @@ struct vt_own *vt__own_new(void) {
     vt_unlock(&vt__heaps_lock);
     vt__leave();
     return o;
+}
+
+struct vt_own *vt__own_new(void) {
+    return new_own(/* counted */ false);
+}
+struct vt_own *vt__own_new_counted(void) {
+    return new_own(/* counted */ true);
 }
 
 static bool is_empty(const struct vt_own *o) {
@@ -186,13 +195,12 @@ static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
     return s;
 }
 
-/* Some blocks for a thread to keep, of a slab that it takes from anyway; answers how many. */
-static unsigned take_to_keep(struct slab *s, struct own_cache *c) {
+/* Some blocks for a thread to keep, of a slab that it takes from anyway. */
+static void take_to_keep(struct slab *s, struct own_cache *c) {
     bool is_zero;
-    unsigned n = 0;
     struct own_shelf *f = &c->shelf[s->cls];
-    for (; n < f->max / 4 && !is_used_up(s); n++) own_cache_put(c, f, vt__slab_take(s, &is_zero));
-    return n;
+    for (unsigned n = f->max / 4; n > 0 && !is_used_up(s); n--)
+        own_cache_put(c, f, vt__slab_take(s, &is_zero));
 }
 
 /* c: the calling thread's place, NULL if the heap has none. */
@@ -206,7 +214,7 @@ static struct block *take(struct vt_own *o, unsigned cls, struct own_cache *c, b
         b = vt__slab_take(s, is_zero);
         o->n_taken[cls]++;
         if (is_sampled) count_sampled(s, 1);
-        if (c != NULL && c->shelf[cls].top == NULL) o->n_taken[cls] += take_to_keep(s, c);
+        if (c != NULL && c->shelf[cls].top == NULL) take_to_keep(s, c);
         if (is_used_up(s)) {
             queue_unlink(&o->slabs[cls], s);
             queue_append(&o->slabs[cls], s);
@@ -220,7 +228,7 @@ static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n
     bool is_zero = false;
     size_t block_bytes = vt__class_bytes(cls);
     bool is_sampled = is_drawn(h, cls);
-    struct own_cache *c = cls < VT_N_SMALL ? vt__own_cache_claim(h, o) : NULL;
+    struct own_cache *c = cls < VT_N_SMALL && !o->is_counted ? vt__own_cache_claim(h, o) : NULL;
     struct block *b = take(o, cls, c, is_sampled, &is_zero);
     unsigned shift = is_sampled ? vt__draw_again(h, cls) : 0;
     if (b == NULL) return NULL;
@@ -575,14 +583,11 @@ bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
     return is_there;
 }
 
-static void count_slab(const struct slab *s, uintptr_t mark_key, struct vt_class_stats *out) {
+static void count_slab(const struct slab *s, struct vt_class_stats *out) {
     const struct vt_class *k = &vt__classes[s->cls];
-    struct vt_own_area area;
-    describe_slab(s, mark_key, &area);
     out->n_slabs++;
     out->n_blocks += k->capacity;
-    out->n_live += area.n_used;
-    out->n_cached += s->room - area.n_used;
+    out->n_live += s->room;
     out->n_free += s->carved - s->room;
     out->n_full += s->room == k->capacity;
     out->slab_bytes += k->n_slices * VT_SLICE;
@@ -598,7 +603,7 @@ void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         out->n_taken[c] = o->n_taken[c];
         for (slab_id i = o->slabs[c].first; i != 0; i = vt__slab(i)->next)
-            count_slab(vt__slab(i), own_mark_key(o), &out->classes[c]);
+            count_slab(vt__slab(i), &out->classes[c]);
     }
     for (slab_id i = o->runs; i != 0; i = vt__slab(i)->next)
         visit_run(arg, vt__large_usable(vt__slab(i)));

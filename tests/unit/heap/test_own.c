@@ -65,7 +65,7 @@ static size_t n_live(struct vt_own *o, uint64_t *n_taken, size_t *run_bytes) {
 TEST(own, resetting_frees_all_and_the_heap_stays) {
     start_empty();
     size_t before = n_used_slices(), run_bytes;
-    struct vt_own *o = vt__own_new();
+    struct vt_own *o = vt__own_new_counted();
     uint64_t n_taken;
     for (unsigned round = 1; round <= 3; round++) {
         for (unsigned i = 0; i < 1000; i++) take_from(o, i * 3);
@@ -82,7 +82,7 @@ TEST(own, resetting_frees_all_and_the_heap_stays) {
         assert_int_equal(n_used_slices(), before);
     }
     vt__own_destroy(o);
-    o = vt__own_new(); /* the same one, as if it were new */
+    o = vt__own_new_counted(); /* the same one, as if it were new */
     assert_int_equal(n_live(o, &n_taken, &run_bytes), 0);
     assert_int_equal(n_taken, 0);
     vt__own_destroy(o);
