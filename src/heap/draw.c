@@ -72,8 +72,9 @@ static void begin_medium(struct draw *d, uint32_t n) {
     d->left = n - d->countdown;
 }
 
-/* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. */
-static VT_COLD void begin_small(struct heap *h, unsigned cls) {
+/* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. Rare, but
+ * every program does it: not marked as cold, which would lead to another window of code. */
+static VT_NOINLINE void begin_small(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     d->left = d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
     if (d->countdown == 1) return;
@@ -85,7 +86,7 @@ static VT_COLD void begin_small(struct heap *h, unsigned cls) {
 bool vt__draw_small(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (d->countdown == 0) begin_small(h, cls);
+    if (vt_unlikely(d->countdown == 0)) begin_small(h, cls);
     return d->countdown == 1;
 }
 
