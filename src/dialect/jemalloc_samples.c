@@ -39,12 +39,14 @@ void vt__je_prof_hook(const char *file) {
 #define N_WAITING 64
 enum { SLOT_EMPTY, SLOT_FILLED };
 
+struct event {
+    bool is_freed;
+    struct vt_sampled sample;
+};
 static struct waiting {
     _Atomic uint8_t state; /* filled under the probe lock, emptied by its thread */
-    bool is_freed;
-    uint32_t thread, stack;
-    const void *at;
-    size_t requested_bytes, block_bytes;
+    uint32_t thread;       /* in which it happened */
+    struct event event;
 } waiting[N_WAITING];
 static _Atomic unsigned n_waiting;
 
@@ -56,28 +58,20 @@ static void wait_to_tell(const struct vt_sampled *s, bool is_freed) {
         struct waiting *w = &waiting[i];
         /* acquire: its last thread has read it; pairs with the release in take_mine */
         if (atomic_load_explicit(&w->state, memory_order_acquire) != SLOT_EMPTY) continue;
-        w->is_freed = is_freed;
         w->thread = me;
-        w->stack = s->stack;
-        w->at = s->at;
-        w->requested_bytes = s->requested_bytes;
-        w->block_bytes = s->block_bytes;
+        w->event = (struct event){is_freed, *s};
         atomic_store_explicit(&w->state, SLOT_FILLED, memory_order_release);
         atomic_fetch_add_explicit(&n_waiting, 1, memory_order_relaxed);
         return;
     }
 }
 
-static bool take_mine(uint32_t me, struct waiting *out) {
+static bool take_mine(uint32_t me, struct event *out) {
     for (unsigned i = 0; i < N_WAITING; i++) {
         struct waiting *w = &waiting[i];
         if (atomic_load_explicit(&w->state, memory_order_acquire) != SLOT_FILLED || w->thread != me)
             continue;
-        out->is_freed = w->is_freed;
-        out->stack = w->stack;
-        out->at = w->at;
-        out->requested_bytes = w->requested_bytes;
-        out->block_bytes = w->block_bytes;
+        *out = w->event;
         atomic_store_explicit(&w->state, SLOT_EMPTY, memory_order_release);
         atomic_fetch_sub_explicit(&n_waiting, 1, memory_order_relaxed);
         return true;
@@ -85,24 +79,25 @@ static bool take_mine(uint32_t me, struct waiting *out) {
     return false;
 }
 
-static void tell(const struct waiting *w) {
-    void *at = hook(w->is_freed ? HOOK_SAMPLE_FREE : HOOK_SAMPLE);
+static void tell(const struct event *e) {
+    const struct vt_sampled *s = &e->sample;
+    void *at = hook(e->is_freed ? HOOK_SAMPLE_FREE : HOOK_SAMPLE);
     if (at == NULL) return;
-    if (w->is_freed) {
+    if (e->is_freed) {
         sample_free_hook *call = NULL;
         __builtin_memcpy(&call, &at, sizeof(call));
-        call(w->at, w->block_bytes);
+        call(s->at, s->block_bytes);
         return;
     }
     sample_hook *call = NULL;
     const uintptr_t *pc = NULL;
-    unsigned n = vt__depot_get(w->stack, &pc);
+    unsigned n = vt__depot_get(s->stack, &pc);
     __builtin_memcpy(&call, &at, sizeof(call));
-    call(w->at, w->requested_bytes, (void **)(uintptr_t)pc, n, w->block_bytes);
+    call(s->at, s->requested_bytes, (void **)(uintptr_t)pc, n, s->block_bytes);
 }
 
 static void tell_mine(void) {
-    struct waiting mine;
+    struct event mine;
     if (!vt__je_begin_telling()) return;
     while (take_mine(vt__heap_thread_number(), &mine)) tell(&mine);
     vt__je_end_telling();

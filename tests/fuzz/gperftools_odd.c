@@ -1,8 +1,5 @@
 /* gperftools_odd.c - odd inputs for gperftools' variables: its switches, numbers and fractions, and names. */
-#include <stddef.h>
-
-extern const char *const odd[];
-extern const size_t n_odd;
+#include "odd.h"
 
 const char *const odd[] = {
     "",

@@ -1,8 +1,5 @@
 /* jemalloc_odd.c - odd inputs for MALLOC_CONF (after a C) and for mallctl (after two bytes of lengths), and ordinary ones. */
-#include <stddef.h>
-
-extern const char *const odd[];
-extern const size_t n_odd;
+#include "odd.h"
 
 const char *const odd[] = {
     "",

@@ -1,8 +1,5 @@
 /* mimalloc_odd.c - odd inputs for mimalloc's variables. */
-#include <stddef.h>
-
-extern const char *const odd[];
-extern const size_t n_odd;
+#include "odd.h"
 
 const char *const odd[] = {
     "",

@@ -1,8 +1,5 @@
 /* options_odd.c - odd inputs for the option parser, and ordinary ones. */
-#include <stddef.h>
-
-extern const char *const odd[];
-extern const size_t n_odd;
+#include "odd.h"
 
 const char *const odd[] = {
     "",

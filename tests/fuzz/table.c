@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
+#include "odd.h" /* options_odd.c, gperftools_odd.c, jemalloc_odd.c, mimalloc_odd.c */
 
-/* The inputs: options_odd.c, gperftools_odd.c, jemalloc_odd.c, mimalloc_odd.c. */
-extern const char *const odd[];
-extern const size_t n_odd;
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
 
 static const unsigned char changes[] = {0,   1,   '\n', ' ', ',', '=',  '0',  '9',
                                         'K', 'k', 'T',  'z', '_', 0x7f, 0x80, 0xff};
