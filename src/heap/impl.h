@@ -199,6 +199,7 @@ struct heap {
     bool is_first;                /* of the process */
     bool is_borrowed;             /* its thread is ending: give it back after each use */
     bool is_diverted;             /* vt__heap_divert; under the heaps lock */
+    bool is_warm;                 /* without a thread, but with its lists; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -336,7 +337,10 @@ void vt__slab_put_chain(struct slab *s, struct block *head, struct block *tail,
                         uint32_t n); /* marked already */
 void vt__slab_push_marked(struct slab *s,
                           struct block *b); /* the same for a block whose bit is set already */
-void vt__heap_drop_empty(struct heap *h);
+struct slab *vt__slab_let_go(struct heap *h,
+                             unsigned cls); /* the current one, in no queue then; NULL: none */
+void vt__heap_drop_empty(struct heap *h,
+                         bool has_heaps_lock); /* no lists, and no slab without a block in use */
 struct slab *vt__slab_new(uintptr_t owner, unsigned cls);   /* NULL: no memory */
 void vt__slab_release(struct slab *s);                      /* empty, and in no queue */
 struct block *vt__slab_take(struct slab *s, bool *is_zero); /* one block; NULL: it has none */
@@ -402,7 +406,8 @@ struct heap *vt__heap_attach(void); /* NULL: no memory */
 struct block *vt__take_shared(
     unsigned cls); /* a block of the common heap, which no thread owns; NULL: none */
 bool vt__adopt(struct heap *h,
-               unsigned cls); /* a partial slab of a heap without a thread becomes our current */
+               unsigned cls); /* a slab of a heap without a thread becomes our current */
+void vt__heaps_cool(void);    /* heaps without a thread give up their lists */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */

@@ -66,7 +66,7 @@ size_t vt__heap_thread_cached_bytes(void) {
 void vt__heap_drop_thread_cache(void) {
     if (vt__tls.real == NULL || !vt__enter()) return;
     vt__shelves_clear(vt__tls.real);
-    vt__heap_drop_empty(vt__tls.real);
+    vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
     vt__leave();
 }
 

@@ -493,12 +493,16 @@ static void forget_list(struct heap *h, unsigned cls) {
     h->draw[cls].countdown = h->draw[cls].left = 0; /* see draw.c */
 }
 
-void vt__heap_drop_empty(struct heap *h) {
-    vt__remote_collect(h, /* has_heaps_lock */ false);
+struct slab *vt__slab_let_go(struct heap *h, unsigned cls) {
+    forget_list(h, cls);
+    return h->bin[cls].current != 0 ? unmake_current(h, cls) : NULL;
+}
+
+void vt__heap_drop_empty(struct heap *h, bool has_heaps_lock) {
+    vt__remote_collect(h, has_heaps_lock);
     for (unsigned c = 0; c < VT_N_SMALL; c++) {
-        forget_list(h, c);
-        if (h->bin[c].current == 0) continue;
-        struct slab *s = unmake_current(h, c);
+        struct slab *s = vt__slab_let_go(h, c);
+        if (s == NULL) continue;
         if (s->room == 0)
             vt__slab_release(s);
         else

@@ -2,8 +2,9 @@
  *
  * A thread gets a heap at its first slow malloc and gives it up when it ends. The heap then waits in a pool, newest
  * first, with its slabs: the next thread takes it over as it is, so thread turnover costs no slab traffic, and a
- * thread's blocks stay local to its successor. A heap in the pool has no owner; whoever holds the heaps lock acts for it:
- * collects remote frees, or lets a live heap adopt one of its partial slabs.
+ * thread's blocks stay local to its successor. A few small ones wait warm, with their lists and current slabs; the others
+ * gave those up. A heap in the pool has no owner; whoever holds the heaps lock acts for it: collects remote frees, or lets
+ * a live heap adopt one of its slabs.
  *
  * Heaps are never unmapped, so a stale pointer to one is harmless.
  *
@@ -16,6 +17,9 @@
 #include "os/os.h"
 
 #define ADOPT_LOOK 64 /* heaps of ended threads to look into before taking new memory */
+#define WARM_HEAPS                                                                                 \
+    8 /* that wait warm at a time, and what each may keep by that: docs/decisions/footprint.md */
+#define WARM_BYTES KiB(128)
 
 #if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */
 #define NIL ((struct block *)&vt__nil)
@@ -35,6 +39,7 @@ static struct {
     struct heap *all;
     struct heap *pool;
     _Atomic uint32_t n_pooled; /* read without the lock, as a hint */
+    _Atomic uint32_t n_warm;   /* the same */
     uint32_t n_heaps;
     struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
 } heaps;
@@ -101,12 +106,43 @@ void vt__heap_divert(bool on) {
     vt__leave();
 }
 
+/* Small enough to wait for the next thread as it is. What the lists hold was counted off by the settings of this thread: only if
+ * these are everybody's. */
+static bool may_stay_warm(const struct heap *h) {
+    if (atomic_load_explicit(&heaps.n_warm, memory_order_relaxed) >= WARM_HEAPS) return false;
+    if (h->is_diverted || h->sampling != VT_SAMPLING_AS_ALL ||
+        atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0)
+        return false;
+    size_t n_bytes = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        if (h->bin[c].current != 0)
+            n_bytes += vt__slab(h->bin[c].current)->carved * vt__class_bytes(c);
+    return n_bytes <= WARM_BYTES;
+}
+
+/* Under the heaps lock. */
+static void set_warm(struct heap *h, bool is_warm) {
+    atomic_fetch_add_explicit(&heaps.n_warm, (uint32_t)is_warm - h->is_warm, memory_order_relaxed);
+    h->is_warm = is_warm;
+}
+
+void vt__heaps_cool(void) {
+    vt_lock(&vt__heaps_lock);
+    for (struct heap *h = heaps.pool; h != NULL; h = h->pool_next) {
+        if (!h->is_warm) continue;
+        vt__heap_drop_empty(h, /* has_heaps_lock */ true);
+        set_warm(h, false);
+    }
+    vt_unlock(&vt__heaps_lock);
+}
+
 static struct heap *take_heap(void) {
     vt_lock(&vt__heaps_lock);
     struct heap *h = heaps.pool;
     if (h != NULL) {
         heaps.pool = h->pool_next;
         atomic_fetch_sub_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
+        set_warm(h, false);
     } else {
         h = heap_new();
     }
@@ -205,8 +241,8 @@ static uint64_t small_out_bytes(const struct heap *h) {
 const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
     struct heap *h = own_heap();
     if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
-    vt__heap_drop_empty(h);                     /* then what is out is in use */
-    for (unsigned c = 0; c < VT_N_SMALL; c++) { /* and its next malloc is counted at once */
+    vt__heap_drop_empty(h, /* has_heaps_lock */ false); /* then what is out is in use */
+    for (unsigned c = 0; c < VT_N_SMALL; c++) {         /* and its next malloc is counted at once */
         vt__draws_settle(h, c, 0);
         h->draw[c].countdown = h->draw[c].left = 0;
     }
@@ -227,7 +263,8 @@ void vt__heap_detach_thread(void) {
     vt__shelves_clear(h);
     vt__own_caches_clear(h);
     vt__secure_flush(h);
-    vt__heap_drop_empty(h);
+    bool is_warm = may_stay_warm(h);
+    if (!is_warm) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
     h->dialect_word = 0;
     h->sampling = VT_SAMPLING_AS_ALL;
@@ -241,6 +278,7 @@ void vt__heap_detach_thread(void) {
      * collected by whoever pushed it */
     atomic_store_explicit(&h->state, HEAP_POOLED, memory_order_seq_cst);
     vt__remote_collect(h, /* has_heaps_lock */ true);
+    set_warm(h, is_warm);
     h->pool_next = heaps.pool;
     heaps.pool = h;
     atomic_fetch_add_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
@@ -274,9 +312,13 @@ bool vt__adopt(struct heap *h, unsigned cls) {
     unsigned looked = 0;
     for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK;
          from = from->pool_next, looked++) {
-        if (from->bin[cls].partial == 0) continue;
-        s = vt__slab(from->bin[cls].partial);
-        vt__queue_remove(from, s);
+        if (from->bin[cls].partial != 0) {
+            s = vt__slab(from->bin[cls].partial);
+            vt__queue_remove(from, s);
+        } else {
+            s = vt__slab_let_go(from, cls);
+        }
+        if (s == NULL) continue;
         vt__slab_change_owner(s, (uintptr_t)h);
         vt__make_current(h, s);
         break;

@@ -14,7 +14,7 @@ static void empty_lists(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL) return;
     vt__shelves_clear(h);
-    vt__heap_drop_empty(h);
+    vt__heap_drop_empty(h, /* has_heaps_lock */ false);
 }
 
 VT_READS_RACILY static void describe_slab(const struct slab *s, struct vt_own_area *out) {

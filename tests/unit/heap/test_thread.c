@@ -113,6 +113,82 @@ TEST(thread, everything_a_thread_used_goes_back_when_it_ends) {
     assert_int_equal(n_used_slices(), before);
 }
 
+/* ---- heaps that wait warm ---- */
+
+static void *use_some(void *n_blocks) {
+    for (size_t n_bytes = 64; n_bytes <= 1024; n_bytes += 64)
+        free_blocks(take_blocks(*(size_t *)n_blocks, n_bytes));
+    return NULL;
+}
+
+static size_t n_with_lists(void) {
+    size_t n = 0;
+    for (const struct heap *h = heaps.pool; h != NULL; h = h->pool_next) {
+        bool has_some = false;
+        for (unsigned c = 0; c < VT_N_SMALL; c++) has_some |= h->bin[c].current != 0;
+        assert_int_equal(h->is_warm, has_some);
+        n += has_some;
+    }
+    assert_int_equal(n, heaps.n_warm);
+    return n;
+}
+
+TEST(thread, a_thread_finds_the_lists_of_the_one_before_it) {
+    size_t n_blocks = 2;
+    vt__free(vt__malloc(1));
+    for (int i = 0; i < 8; i++) unit_in_thread(use_some, &n_blocks);
+    assert_int_equal(n_with_lists(), 1);
+    uint32_t n_refills = heaps.pool->n_refills;
+    for (int i = 0; i < 20; i++) unit_in_thread(use_some, &n_blocks);
+    n_refills = heaps.pool->n_refills - n_refills; /* each of 20 threads uses 16 classes */
+    assert_true_msg(n_refills < 160, "%u refills", n_refills);
+}
+
+TEST(thread, a_thread_that_used_much_leaves_no_lists) {
+    size_t n_blocks = 2000;
+    vt__free(vt__malloc(1));
+    unit_in_thread(use_some, &n_blocks);
+    assert_non_null(heaps.pool);
+    assert_int_equal(n_with_lists(), 0);
+}
+
+static void *use_some_and_wait(void *n_blocks) {
+    use_some(n_blocks);
+    pthread_barrier_wait(&all_there);
+    return NULL;
+}
+
+TEST(thread, few_heaps_wait_warm_and_none_when_memory_is_asked_back) {
+    enum { N = WARM_HEAPS + 4 };
+    pthread_t id[N];
+    size_t n_blocks = 8;
+    vt__free(vt__malloc(1));
+    pthread_barrier_init(&all_there, NULL, N);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(pthread_create(&id[i], NULL, use_some_and_wait, &n_blocks), 0);
+    for (int i = 0; i < N; i++) pthread_join(id[i], NULL);
+    size_t n = n_with_lists();
+    assert_true_msg(n > 0 && n <= WARM_HEAPS + 2, "%zu", n); /* two may pass at once */
+    vt__heap_release_all();
+    assert_int_equal(n_with_lists(), 0);
+}
+
+TEST(thread, the_current_slab_of_a_heap_that_waits_is_adopted) {
+    size_t n_blocks = 8;
+    vt__free(vt__malloc(1));
+    unit_in_thread(use_some, &n_blocks);
+    const struct heap *warm = heaps.pool;
+    unsigned cls = vt__class_of(512);
+    slab_id theirs = warm->bin[cls].current;
+    assert_int_not_equal(theirs, 0);
+    void *p = vt__malloc(512);
+    assert_int_equal(vt__tls.real->bin[cls].current, theirs);
+    assert_int_equal(warm->bin[cls].current, 0);
+    assert_true(warm->list[cls] == &vt__nil);
+    vt__heap_audit();
+    vt__free(p);
+}
+
 /* ---- after the end: destructors of other keys go on allocating ---- */
 
 #define N_LATE_THREADS (UNIT_HAS_SHADOW ? 3 : 20)
