@@ -17,8 +17,7 @@
 #include "os/os.h"
 
 #define ADOPT_LOOK 64 /* heaps of ended threads to look into before taking new memory */
-#define WARM_HEAPS                                                                                 \
-    8 /* that wait warm at a time, and what each may keep by that: docs/decisions/footprint.md */
+#define WARM_HEAPS 8  /* that wait warm at a time; what one may keep: docs/decisions/lists.md */
 #define WARM_BYTES KiB(128)
 
 #if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */
