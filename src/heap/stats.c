@@ -8,6 +8,7 @@
  */
 #include "heap/impl.h"
 #include "heap/link.h"
+#include "heap/own_cache.h"
 #include "os/os.h"
 #include "vitrine.h"
 
@@ -33,10 +34,23 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
         classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX);
 }
 
+/* What a thread keeps of heaps of own.c. Of one that was destroyed it is void. */
+VT_READS_RACILY static void add_kept_of(const struct heap *h, struct vt_class_stats *classes) {
+    for (unsigned i = 0; h->own_caches != NULL && i < N_OWN_CACHES; i++) {
+        const struct own_cache *k = &h->own_caches[i];
+        const struct own_head *o = (const struct own_head *)k->own;
+        if (o == NULL || o->generation != k->generation) continue;
+        for (unsigned c = 0; c < VT_N_SMALL; c++)
+            classes[c].n_cached += vt_min(k->shelf[c].max - k->shelf[c].room, VT_SLAB_MAX_BLOCKS);
+    }
+}
+
 static void add_cached(struct vt_class_stats *classes) {
     vt_lock(&vt__heaps_lock); /* here, where the thread sanitizer sees it */
-    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next)
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) {
         add_cached_of(h, classes);
+        add_kept_of(h, classes);
+    }
     vt_unlock(&vt__heaps_lock);
 }
 

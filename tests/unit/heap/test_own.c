@@ -351,6 +351,21 @@ TEST(own, what_a_thread_keeps_is_not_in_use_and_is_given_again) {
     assert_int_equal(n_used_slices(), 0);
 }
 
+TEST(own, what_a_thread_keeps_counts_as_cached) {
+    start_empty();
+    struct vt_own *o = vt__own_new();
+    void *at[20];
+    for (unsigned i = 0; i < vt_countof(at); i++) at[i] = take_from(o, 100);
+    assert_int_equal(stats_now().allocated, 20 * 112);
+    for (unsigned i = 0; i < vt_countof(at); i++) vt__free(at[i]);
+    assert_int_equal(stats_now().allocated, 0);
+    assert_in_range(stats_now().cached, 20 * 112, MiB(1));
+    struct blocks others = take_blocks(100, 100);
+    vt__own_destroy(o); /* what is kept of it is void, and counts no more */
+    assert_int_equal(stats_now().allocated, 100 * 112);
+    free_blocks(others);
+}
+
 TEST(own, a_thread_keeps_only_so_much) {
     struct vt_own *o = vt__own_new();
     static void *at[5000];
