@@ -421,20 +421,30 @@ static void *keep_and_go_on(void *uses_it_again) {
     return NULL;
 }
 
-TEST(own, a_deleted_heap_goes_when_the_last_thread_that_kept_blocks_of_it_is_gone) {
+/* A new heap, and a thread that keeps blocks of it until it may end. */
+static pthread_t share_with_a_keeper(void *uses_it_again) {
     pthread_t id;
     start_empty();
     shared = vt__own_new();
-    void *mine = take_from(shared, 16);
-    pthread_create(&id, NULL, keep_and_go_on, NULL);
+    assert_int_equal(pthread_create(&id, NULL, keep_and_go_on, uses_it_again), 0);
     wait_for(1);
+    return id;
+}
+
+static void end_keeper(pthread_t id) {
+    atomic_store(&step, 2);
+    pthread_join(id, NULL);
+}
+
+TEST(own, a_deleted_heap_goes_when_the_last_thread_that_kept_blocks_of_it_is_gone) {
+    pthread_t id = share_with_a_keeper(NULL);
+    void *mine = take_from(shared, 16);
     vt__own_delete(shared);
     struct vt_own *other = vt__own_new();
     assert_ptr_not_equal(other, shared); /* it still has slabs */
     check_filled(mine, mine, 16);
     vt__free(mine);
-    atomic_store(&step, 2);
-    pthread_join(id, NULL);
+    end_keeper(id);
     assert_ptr_equal(vt__own_new(), shared);
     vt__heap_release_all();
     assert_int_equal(n_used_slices(), 0);
@@ -442,16 +452,11 @@ TEST(own, a_deleted_heap_goes_when_the_last_thread_that_kept_blocks_of_it_is_gon
 
 TEST(own, what_a_thread_keeps_of_a_destroyed_heap_is_void) {
     static void *at[3000];
-    pthread_t id;
-    start_empty();
-    shared = vt__own_new();
-    pthread_create(&id, NULL, keep_and_go_on, (void *)1);
-    wait_for(1);
+    pthread_t id = share_with_a_keeper((void *)1);
     vt__own_destroy(shared);
     assert_ptr_equal(vt__own_new(), shared);
     for (unsigned i = 0; i < 3000; i++) at[i] = take_from(shared, 16 * (1 + i % 8));
-    atomic_store(&step, 2);
-    pthread_join(id, NULL);
+    end_keeper(id);
     for (unsigned i = 0; i < 3000; i++) check_filled(at[i], at[i], 16 * (1 + i % 8));
     assert_int_equal(n_in_use(shared), 3000);
     for (unsigned i = 0; i < 3000; i++) vt__free(at[i]);
@@ -461,15 +466,10 @@ TEST(own, what_a_thread_keeps_of_a_destroyed_heap_is_void) {
 }
 
 TEST(own, a_thread_may_end_after_a_heap_was_destroyed_that_it_kept_blocks_of) {
-    pthread_t id;
-    start_empty();
-    shared = vt__own_new();
-    pthread_create(&id, NULL, keep_and_go_on, NULL);
-    wait_for(1);
+    pthread_t id = share_with_a_keeper(NULL);
     vt__own_destroy(shared);
     struct blocks b = take_blocks(5000, 64); /* where the heap's were */
-    atomic_store(&step, 2);
-    pthread_join(id, NULL);
+    end_keeper(id);
     vt__heap_audit();
     assert_ptr_equal(vt__own_new(), shared);
     vt__own_audit(shared);
@@ -481,17 +481,12 @@ TEST(own, a_thread_may_end_after_a_heap_was_destroyed_that_it_kept_blocks_of) {
 
 TEST(own, memory_of_a_destroyed_heap_is_as_good_as_any_though_marks_are_in_it) {
     static void *at[20000];
-    pthread_t id;
-    start_empty();
-    shared = vt__own_new();
-    pthread_create(&id, NULL, keep_and_go_on, NULL);
-    wait_for(1);
+    pthread_t id = share_with_a_keeper(NULL);
     vt__own_destroy(shared);
     shared = vt__own_new();
     for (unsigned i = 0; i < 20000; i++) /* what is in them is not ours */
         at[i] = i % 2 == 0 ? vt__malloc(16 * (1 + i % 8)) : vt__own_alloc(shared, 16, 16, false);
-    atomic_store(&step, 2);
-    pthread_join(id, NULL);
+    end_keeper(id);
     for (unsigned i = 0; i < 20000; i++) vt__free(at[i]);
     vt__own_destroy(shared);
     vt__heap_audit();
