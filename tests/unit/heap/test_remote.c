@@ -117,6 +117,7 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
     start_empty();
     struct blocks b = {NULL, class_row(512)->capacity, 512};
     unit_in_thread(allocate_and_end, &b);
+    vt__heaps_cool(); /* else it waits with its current slab, also when that is empty */
     struct slab *s =
         slab_of(b.at[b.n - 1]); /* the first few blocks are of a slab that threads share */
     struct heap *pooled = (struct heap *)atomic_load(&s->owner);
