@@ -13,6 +13,11 @@ are_there "$child"
 [ "$(in_use "$child" keep_this)" = $((6000 * 10240)) ] ||
     fail "child: expected the parent's 3000 blocks and its own, saw $(in_use "$child" keep_this)"
 
+# the child counts from the first again, however many the parent has written
+VITRINE_HEAP_PROFILE=$TMP/n VITRINE=heap_interval=20M must "$TMP/sites" grow fork exit
+are_there "$TMP/n.0001.heap" "$TMP/n.0002.heap"
+[ "$(ls "$TMP"/n.*.0001.heap | wc -l)" = 1 ] || fail "child: expected its first file, saw: $(ls "$TMP"/n.*)"
+
 VITRINE_HEAP_PROFILE=$TMP/q must "$TMP/sites" grow exec grow exit
 are_there "$TMP/q.0001.heap"
 [ "$(in_use "$TMP/q.0001.heap" keep_this)" = $((3000 * 10240)) ] || fail "after exec: expected 3000 blocks"

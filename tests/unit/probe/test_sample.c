@@ -389,10 +389,19 @@ static int find_object(const struct vt_heap_object *o, void *wanted) {
     return 7;
 }
 
+static int count_object(const struct vt_heap_object *o, void *n) {
+    assert_non_null(o->at);
+    ++*(uint64_t *)n;
+    return 0;
+}
+
 TEST(sample, what_is_in_use_can_be_visited) {
+    uint64_t n = 0;
     start_with_period(1);
     void *p = allocate(3, 100), *q = allocate(3, 100);
     vt__free(q);
+    assert_int_equal(vt_heap_visit(count_object, &n), 0);
+    assert_int_equal(n, totals().n_live);
     assert_int_equal(vt_heap_visit(find_object, p), 7);
     assert_int_equal(vt_heap_visit(find_object, q), 0);
 }

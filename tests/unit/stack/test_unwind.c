@@ -336,9 +336,11 @@ static void on_tick(int sig, siginfo_t *info, void *uc) {
     (void)sig;
     (void)info;
     int saved = errno;
+    errno = 4711;
     vt__stack_of_context(uc, &of_context);
     vt__stack_here(&in_handler);
-    n_ticks += errno == saved && of_context.n > 2 && in_handler.n > of_context.n;
+    n_ticks += errno == 4711 && of_context.n > 2 && in_handler.n > of_context.n;
+    errno = saved;
 }
 
 TEST(unwind, signals_that_interrupt_walks_leave_them_right) {
