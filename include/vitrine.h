@@ -90,8 +90,9 @@ enum vt_heap_kind {
 };
 
 /* Write profiles to PREFIX.0001.heap, PREFIX.0002.heap and so on: at exit, when vt_heap_dump is called, and when the options
- * heap_interval, heap_growth, heap_peak, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap. Their
- * format and kind are those of the options heap_format and heap_kind. Returns 0, or a negative errno. */
+ * heap_interval, heap_growth, heap_peak, heap_seconds and heap_signal say so. The child of a fork writes PREFIX.PID.NNNN.heap, and
+ * so does a program that one with the option heap_profile starts. Their format and kind are those of the options heap_format and
+ * heap_kind. Returns 0, or a negative errno. */
 int vt_heap_start(const char *prefix);
 
 /* Write one now: with a '/' in it, `path` is the file's name; else it is the next of vt_heap_start's (NULL, or a word on why).

@@ -561,10 +561,12 @@ static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
 /* A run that grew in place: each of its bytes is counted off once, whenever it was asked for. */
 static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_bytes) {
     size_t block_bytes = vt__large_usable(s);
+    struct heap *h = vt__tls.real;
     if (vt_unlikely(s->state == SLAB_SAMPLED))
-        vt__probe_resized(p, n_bytes, block_bytes);
-    else if (block_bytes > old_bytes && vt__tls.real != NULL)
-        draw_large(vt__tls.real, s, p, n_bytes, block_bytes - old_bytes);
+        vt__probe_resized(p, n_bytes, block_bytes,
+                          h != NULL ? h->draw[vt__draw_of_large(block_bytes)].shift : 0);
+    else if (block_bytes > old_bytes && h != NULL)
+        draw_large(h, s, p, n_bytes, block_bytes - old_bytes);
 }
 
 /* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What is known of the old

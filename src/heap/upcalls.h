@@ -31,7 +31,8 @@ uint32_t vt__probe_draw_count(
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
                          unsigned shift); /* a sample: asked for, given */
 bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
-void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes);
+void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes,
+                       unsigned shift);                        /* where it is */
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
 uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */

@@ -2,8 +2,8 @@
  *
  *   at exit, on a signal, by bytes allocated or in use (the probes ask), every so many seconds (the helper thread), by call
  *
- * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew; %p in the prefix is the
- * process. PREFIX.peak.heap is what was in use when most was. A dialect may have another manner: names, format, words on stderr.
+ * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew, and in a program that one with
+ * the option heap_profile starts (mark.h); %p in the prefix is the process. PREFIX.peak.heap is what was in use when most was. A dialect may have another manner: names, format, words on stderr.
  *
  * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
  * path of ours.   Owns: the state below.   Locks: none; two dumps at once take two numbers.
@@ -18,6 +18,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
+#include "life/mark.h"
 #include "os/os.h"
 #include "probe/exact.h"
 #include "probe/maps.h"
@@ -213,12 +214,28 @@ int vt__life_heap_on_signal(int number) {
     return sigaction(number, &action, NULL) == 0 ? 0 : -EINVAL;
 }
 
+/* The prefix of the options, for this process; false: there is none, or it cannot be used. */
+static bool start_by_options(void) {
+    static const char *const names[] = {"VITRINE=", "VITRINE_HEAP_PROFILE="};
+    char prefix[VT_PATH_BYTES];
+    struct vt_text t = {prefix, sizeof(prefix) - 1, 0, false, NULL, NULL};
+    if (vt_opt_text(heap_profile) == NULL) return false;
+    vt__text_put(&t, vt_opt_text(heap_profile));
+    prefix[t.len] = '\0';
+    uint64_t first_pid = vt__life_cut_mark(prefix);
+    if (t.is_cut || vt__life_heap_start(prefix) != 0) return false;
+    if (first_pid == 0)
+        vt__life_mark(names, vt_countof(names), prefix);
+    else if (first_pid != (uint64_t)vt__os_pid())
+        dumps.process = VT_PROCESS_EXECED;
+    return true;
+}
+
 void vt__life_heap_begin(void) {
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
     if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
-    const char *prefix = vt_opt_text(heap_profile);
-    if (prefix == NULL || vt__life_heap_start(prefix) != 0 || vt_opt(heap_signal) == 0) return;
+    if (!start_by_options() || vt_opt(heap_signal) == 0) return;
     if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
         vt__warn("cannot handle the signal of option", "heap_signal", "");
 }

@@ -48,8 +48,9 @@ static void *work_when_wanted(void *unused) {
     uint64_t next_ms = period_ms != 0 ? vt__os_now_ms() + period_ms : UINT64_MAX;
     for (;;) {
         sleep_until(next_ms);
-        if (vt__os_now_ms() >= next_ms) {
-            next_ms += period_ms;
+        uint64_t now_ms = vt__os_now_ms();
+        if (now_ms >= next_ms) {
+            next_ms = now_ms + period_ms; /* what was missed in a stop is not made up for */
             vt__life_dump_wanted(VT_CAUSE_TIME);
         }
         if (atomic_load_explicit(&purger.is_wanted, memory_order_relaxed) != 0) purge_until_done();

@@ -39,6 +39,7 @@ struct record {
     uint32_t site;
     uint32_t next_free;
     size_t requested_bytes, block_bytes;
+    double draws;   /* so many were to be expected of its bytes, when they were counted off */
     double objects; /* how many it stands for */
     uint64_t born_ms;
 };
@@ -162,18 +163,18 @@ VT_READS_RACILY void vt__sample_pull_triggers(double alloc_bytes, double live_by
     pull(&samples.by_peak, live_bytes, VT_CAUSE_PEAK);
 }
 
+static uint64_t period_of(unsigned shift) { return vt__probe_period() << shift; }
+
 /* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */
 uint32_t vt__probe_draw_count(size_t n_bytes, unsigned shift) {
-    uint64_t period = vt__probe_period() << shift;
+    uint64_t period = period_of(shift);
     if (period == 0) return UINT32_MAX;
     double n = 1 + vt__exponential() * (double)period / (double)n_bytes;
     return n < (double)UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* How many blocks of this size one sample stands for. */
-static double weight_of(size_t block_bytes, uint64_t period) {
-    return 1 / vt__probability_of((double)block_bytes / (double)period);
-}
+/* How many blocks one sample stands for, of which so many draws were to be expected. */
+static double weight_of(double draws) { return 1 / vt__probability_of(draws); }
 
 /* ---- birth and death ---- */
 
@@ -234,10 +235,16 @@ static void tell(void (*told)(const struct vt_sampled *s), const struct record *
                                   .thread = site->thread});
 }
 
-static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t period,
-                     uint32_t stack, uint32_t thread) {
+/* Of the calling thread, as it is now. */
+static uint32_t take_stack(void) {
+    const struct vt_sample_watcher *w = watching();
+    return w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames, NULL);
+}
+
+static bool remember(const void *p, size_t n_bytes, size_t block_bytes, double draws) {
     uint32_t site_id;
-    struct vt_site *site = vt__site_of(stack, thread, vt__label_of_thread(), block_bytes, &site_id);
+    struct vt_site *site = vt__site_of(take_stack(), vt__heap_thread_number(),
+                                       vt__label_of_thread(), block_bytes, &site_id);
     uint32_t id = site != NULL ? take_record() : 0;
     if (id == 0) return false;
     struct record *r = record(id);
@@ -245,7 +252,8 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
                          .site = site_id,
                          .requested_bytes = n_bytes,
                          .block_bytes = block_bytes,
-                         .objects = weight_of(block_bytes, period),
+                         .draws = draws,
+                         .objects = weight_of(draws),
                          .born_ms = vt__os_now_ms()};
     if (!vt__index_add(&by_address, id)) {
         drop_record(id);
@@ -262,16 +270,13 @@ static bool remember(const void *p, size_t n_bytes, size_t block_bytes, uint64_t
 }
 
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
-    uint64_t period = vt__probe_period() << shift;
+    uint64_t period = period_of(shift);
     if (period == 0 || !thread_is_sampled()) return; /* switched off, perhaps since it was drawn */
     if (atomic_load_explicit(&samples.names_threads, memory_order_relaxed)) name_thread();
     vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
-    const struct vt_sample_watcher *w = watching();
-    uint32_t stack =
-        w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames, NULL);
     samples.totals.n_samples++;
-    if (!remember(p, n_bytes, block_bytes, period, stack, vt__heap_thread_number()))
+    if (!remember(p, n_bytes, block_bytes, (double)block_bytes / (double)period))
         samples.totals.n_lost++;
     vt_unlock(&vt__probe_lock);
 }
@@ -289,38 +294,38 @@ static struct record *forget(const void *p, uint32_t *id) {
     return record(*id);
 }
 
-bool vt__probe_freed(const void *p) {
+/* What is known of p ends here; the record is the caller's to look at still. NULL: nothing is. */
+static struct record *bury(const void *p) {
     uint32_t id;
-    vt_lock(&vt__probe_lock);
     struct record *r = forget(p, &id);
-    if (r != NULL) {
-        struct vt_site *site = vt__site(r->site);
-        if (watching() != NULL) tell(watching()->freed, r);
-        add(&site->freed, r);
-        count_lifetime(site, vt__os_now_ms() - r->born_ms);
-        samples.totals.n_live--;
-        samples.totals.live_bytes -= r->objects * (double)r->block_bytes;
-        drop_record(id);
-    }
-    vt_unlock(&vt__probe_lock);
-    return r != NULL;
+    if (r == NULL) return NULL;
+    struct vt_site *site = vt__site(r->site);
+    if (watching() != NULL) tell(watching()->freed, r);
+    add(&site->freed, r);
+    count_lifetime(site, vt__os_now_ms() - r->born_ms);
+    samples.totals.n_live--;
+    samples.totals.live_bytes -= r->objects * (double)r->block_bytes;
+    drop_record(id);
+    return r;
 }
 
-/* As if the old block had been freed, and the new one drawn at the old one's place. */
-void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes) {
-    uint32_t id;
+bool vt__probe_freed(const void *p) {
     vt_lock(&vt__probe_lock);
-    struct record *r = forget(p, &id);
-    if (r != NULL) {
-        struct record old = *r;
-        const struct vt_site *site = vt__site(old.site);
-        if (watching() != NULL) tell(watching()->freed, r);
-        add(&vt__site(old.site)->freed, r);
-        samples.totals.n_live--;
-        samples.totals.live_bytes -= old.objects * (double)old.block_bytes;
-        drop_record(id);
-        uint64_t period = vt__sample_period();
-        if (period != 0) (void)remember(p, n_bytes, block_bytes, period, site->stack, site->thread);
+    bool is_known = bury(p) != NULL;
+    vt_unlock(&vt__probe_lock);
+    return is_known;
+}
+
+/* As if the old block had been freed and the new one allocated by who asked for that, as it is when a block moves. It is a sample
+ * for any of the bytes it ever had: those it has lost were counted off, and those that are new would have been. */
+void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes, unsigned shift) {
+    vt__stack_poll_modules(/* always */ true);
+    vt_lock(&vt__probe_lock);
+    const struct record *r = bury(p);
+    uint64_t period = period_of(shift);
+    if (r != NULL && period != 0 && thread_is_sampled()) {
+        size_t n_new_bytes = block_bytes - vt_min(block_bytes, r->block_bytes);
+        (void)remember(p, n_bytes, block_bytes, r->draws + (double)n_new_bytes / (double)period);
     }
     vt_unlock(&vt__probe_lock);
 }

@@ -17,6 +17,30 @@ static bool is_there(const char *path) {
     return stat(path, &st) == 0 && st.st_size > 0;
 }
 
+static int written(enum vt_heap_format format) {
+    int fd = open("out/fd", O_CREAT | O_WRONLY | O_TRUNC, 0644);
+    int err = vt_heap_profile_fd(fd, format);
+    close(fd);
+    return err;
+}
+
+static bool begins_with(const char *path, const char *words, size_t n) {
+    char seen[128] = "";
+    int fd = open(path, O_RDONLY);
+    bool is_so = read(fd, seen, n) == (ssize_t)n && memcmp(seen, words, n) == 0;
+    close(fd);
+    return is_so;
+}
+
+static bool first_line_has(const char *path, const char *words) {
+    char seen[256] = "";
+    int fd = open(path, O_RDONLY);
+    CHECK_TRUE(read(fd, seen, sizeof(seen) - 1) > 0);
+    close(fd);
+    seen[strcspn(seen, "\n")] = '\0';
+    return strstr(seen, words) != NULL;
+}
+
 static int count_visits(const struct vt_heap_object *o, void *arg) {
     (void)o;
     ++*(int *)arg;
@@ -66,14 +90,26 @@ int main(void) {
     CHECK_EQ(vt_heap_set_exact(1), 0);
     for (int i = 0; i < 10; i++) *(volatile char *)malloc(100) = 1;
     CHECK_EQ(vt_heap_dump("out/exact.pb"), 0);
+    CHECK_EQ(written(VT_GPERFTOOLS_HEAP), 0);
+    CHECK_TRUE(first_line_has("out/fd", ":     10:     1120 [    10:     1120] @ heapprofile"));
     CHECK_EQ(vt_heap_set_exact(0), 0);
 
+    /* each format to a descriptor; sampled again, at the rate that is in force */
+    vt_heap_set_rate(4321);
+    CHECK_EQ(written(VT_GPERFTOOLS_HEAP), 0);
+    CHECK_TRUE(begins_with("out/fd", "heap profile: ", 14));
+    CHECK_TRUE(first_line_has("out/fd", "@ heap_v2/4321"));
+    CHECK_EQ(written(VT_JEMALLOC_HEAP), 0);
+    CHECK_TRUE(begins_with("out/fd", "heap_v2/4321\n  t*: ", 19));
+    CHECK_EQ(written(VT_PROFILE_PROTO), 0);
+    CHECK_TRUE(begins_with("out/fd",
+                           "\x32\0\x32\x0d"
+                           "alloc_objects",
+                           17));
     vt_heap_set_rate(1);
     void *volatile kept = malloc(300000);
-    int fd = open("out/fd.collapsed", O_CREAT | O_WRONLY | O_TRUNC, 0644);
-    CHECK_EQ(vt_heap_profile_fd(fd, VT_COLLAPSED), 0);
-    close(fd);
-    CHECK_TRUE(is_there("out/fd.collapsed"));
+    CHECK_EQ(written(VT_COLLAPSED), 0);
+    CHECK_TRUE(first_line_has("out/fd", "+0x"));
     CHECK_TRUE(vt_heap_profile_fd(-1, VT_COLLAPSED) < 0);
 
     free(kept);

@@ -29,3 +29,16 @@ await 30 test -s "$TMP/t.0002.heap" || fail "expected two profiles by time"
 [ "$(in_use "$TMP/t.0002.heap" keep_this)" = $((3000 * 10240)) ] || fail "time: expected 3000 blocks"
 echo >&5
 wait "$pid" || fail "expected status 0 of a program with a thread of ours"
+
+# stopped for a while: what should have been written meanwhile is not made up for
+run u heap_seconds=1,heap_exit=off
+await 30 test -s "$TMP/u.0001.heap" || fail "expected a profile by time"
+kill -STOP "$pid"
+sleep 4.5
+before=$(ls "$TMP"/u.*.heap | wc -l)
+kill -CONT "$pid"
+sleep 0.4
+after=$(ls "$TMP"/u.*.heap | wc -l)
+[ "$after" -le $((before + 2)) ] || fail "expected one profile after a stop of 4 s, saw $((after - before))"
+echo >&5
+wait "$pid" || fail "expected status 0 of a program that was stopped"

@@ -6,6 +6,7 @@
  *   small    keep_small: 500000 blocks of 48 bytes
  *   fork     a child that grows and exits too, and a wait for it
  *   exec     starts itself again with what follows
+ *   spawn    the same in a child, and a wait for it; then exits
  *   wait     sleeps until a line comes on stdin
  *   exit, _exit
  */
@@ -62,6 +63,16 @@ int main(int argc, char **argv) {
         if (strcmp(*step, "exec") == 0) {
             execv("/proc/self/exe", step);
             return 4;
+        }
+        if (strcmp(*step, "spawn") == 0) {
+            pid_t pid = fork();
+            if (pid == 0) {
+                execv("/proc/self/exe", step);
+                _exit(4);
+            }
+            int status;
+            if (waitpid(pid, &status, 0) != pid || status != 0) return 3;
+            exit(0);
         }
         if (strcmp(*step, "wait") == 0) {
             puts("waiting");

@@ -7,4 +7,6 @@ for mode in exact sample=1; do
     leaked "$TMP/$mode.0001.heap" called_back 400000
     through=$(awk '/plugin\.so\+/ { n += $NF } END { print n + 0 }' "$TMP/$mode.0001.heap")
     [ "$through" -ge 400000 ] || fail "$mode: expected 400,000 bytes through plugin.so, saw $through"
+    # and out of it again, to who called it
+    [ "$(in_use "$TMP/$mode.0001.heap" main leaky)" -ge 400000 ] || fail "$mode: expected stacks that go on to main"
 done

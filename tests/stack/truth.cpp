@@ -99,16 +99,18 @@ __attribute__((noinline)) void with_alloca(int depth) {
     KEEP_FRAME(room);
 }
 
-/* Functions that align their stack, for vectors: the CFA is saved in memory. */
+/* Functions that align their stack, for vectors. With an argument on the stack the CFA is saved in memory. */
 typedef long wide __attribute__((vector_size(64), aligned(64)));
-__attribute__((noinline)) void with_alignment(int depth) {
+__attribute__((noinline)) void with_alignment(int depth, long b, long c, long d, long e, long f,
+                                              long on_the_stack) {
     volatile wide w[4] = {};
     w[depth & 3] = w[0] + depth;
     if (depth > 0)
-        with_alignment(depth - 1);
+        with_alignment(depth - 1, c, d, e, f, on_the_stack, b);
     else
         truth_here();
     KEEP_FRAME(w);
+    KEEP_FRAME(on_the_stack);
 }
 
 struct Base {
@@ -206,7 +208,7 @@ void everything() {
     fibonacci(6);
     exceptions();
     with_alloca(static_cast<int>(next_random() % 10));
-    with_alignment(static_cast<int>(next_random() % 5));
+    with_alignment(static_cast<int>(next_random() % 5), 1, 2, 3, 4, 5, 6);
     grow(3)->visit(0);
     library_calls();
     libraries();

@@ -57,18 +57,26 @@ TEST(exact, every_allocation_and_free_of_every_size_is_counted) {
     assert_true(r.alloc_bytes >= bytes);
 }
 
+/* This thread's malloc and free are those of a program that was never watched. */
+static bool has_fast_paths(void) {
+    return vt__tls.heap == vt__tls.real && vt__tls.tag == (uintptr_t)vt__tls.real;
+}
+
 TEST(exact, what_was_allocated_before_or_while_it_was_off_is_not_counted_and_it_begins_anew) {
     void *before = vt__malloc(100);
     start_exact();
     current_site = 3;
-    void *during = vt__malloc(100);
+    void *during = vt__malloc(100), *kept = vt__malloc(70);
     vt__free(before);
-    check_site(3, 1, 100, 0, 0);
+    check_site(3, 2, 170, 0, 0);
+    assert_false(has_fast_paths());
     assert_int_equal(vt__exact_set(false), 0);
+    assert_true(has_fast_paths());
     vt__free(during); /* unseen */
     void *unseen = vt__malloc(100);
     assert_int_equal(vt__exact_set(true), 0);
-    vt__free(unseen); /* at the place of `during`, whose note is still there */
+    vt__free(unseen);
+    vt__free(kept); /* its note is still there, and of another time */
     check_site(3, 0, 0, 0, 0);
     vt__free(vt__malloc(50));
     check_site(3, 1, 50, 1, 50);
@@ -89,6 +97,7 @@ static void *allocate_in_steps(void *unused) {
     vt__free(p);
     atomic_store(&step, 3);
     wait_for(4);
+    assert_true(has_fast_paths());
     for (int i = 0; i < 100; i++) vt__free(vt__malloc(64));
     return unused;
 }

@@ -4,6 +4,7 @@
 
 #include "made_up.h"
 
+#include "probe/growth.c"
 #include "probe/sample.c"
 
 /* As many as come: how the period stretches has a test of its own. */
@@ -155,10 +156,64 @@ static void growing(struct truth *t) {
     }
 }
 
-static void check_truth(const char *what, void (*pattern)(struct truth *t)) {
+static unsigned n_in_place, n_moved; /* runs that were given another size */
+
+/* Wherever it is then, it is freed by the old site and allocated by the new one. */
+static void *note_again(struct truth *t, unsigned site, unsigned new_site, void *p,
+                        size_t n_bytes) {
+    t->exact.live_bytes[site] -= (double)vt__usable_size(p);
+    current_site = new_site;
+    void *to = vt__realloc(p, n_bytes);
+    assert_non_null(to);
+    *(to == p ? &n_in_place : &n_moved) += 1;
+    t->exact.alloc_bytes[new_site] += (double)vt__usable_size(to);
+    t->exact.alloc_requested[new_site] += (double)n_bytes;
+    t->exact.live_bytes[new_site] += (double)vt__usable_size(to);
+    return to;
+}
+
+static void no_more(void) {}
+
+static void resize_runs(struct truth *t, void (*before_each)(void)) {
+    for (int i = 0; i < 40; i++) {
+        before_each();
+        void *p = note(t, 3, 200000);
+        before_each();
+        p = note_again(t, 3, 4, p, 500000);
+        before_each();
+        p = note_again(t, 4, 5, p, 180000);
+        if (i % 4 != 0) {
+            forget_block(t, 5, p);
+            continue;
+        }
+        before_each();
+        void *q = note_again(t, 5, 6, p, 250000); /* stays */
+        (void)q;
+    }
+}
+
+static void resized_runs(struct truth *t) { resize_runs(t, no_more); }
+
+/* As in a thread with so many samples that each stands for four times as much. */
+static void stretch(void) {
+    for (unsigned i = 0; i < VT_N_DRAWS; i++) vt__tls.real->draw[i].shift = 2;
+}
+
+static void stretched_runs(struct truth *t) { resize_runs(t, stretch); }
+
+static void check_ages(void) {
+    struct vt_site s;
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);) {
+        uint64_t n = 0;
+        for (unsigned i = 0; i < VT_LIFETIMES; i++) n += s.lifetimes[i];
+        assert_int_equal(n, s.freed.n_seen);
+    }
+}
+
+static void check_truth_of(const char *what, void (*pattern)(struct truth *t), uint64_t period) {
     enum { N_RUNS = 60 };
     double mean[3][N_SITES] = {{0}}, square[3][N_SITES] = {{0}};
-    start_with_period(KiB(8));
+    start_with_period(period);
     for (int run = 0; run < N_RUNS; run++) {
         struct truth t = {.rng = (uint64_t)run + 1};
         struct sums before = estimates();
@@ -185,6 +240,11 @@ static void check_truth(const char *what, void (*pattern)(struct truth *t)) {
                 "%s, value %d of site %d: expected 0 within 3 standard errors of %g, seen %g", what,
                 k, i, error, mean[k][i]);
         }
+    check_ages();
+}
+
+static void check_truth(const char *what, void (*pattern)(struct truth *t)) {
+    check_truth_of(what, pattern, KiB(8));
 }
 
 TEST(sample, alternating_sites_are_told_apart) { check_truth("alternating", alternating_sites); }
@@ -195,6 +255,14 @@ TEST(sample, frees_by_other_threads_count) {
     check_truth("other threads", freed_by_another_thread);
 }
 TEST(sample, growing_blocks_are_estimated) { check_truth("growing", growing); }
+TEST(sample, runs_that_grow_and_shrink_in_place_are_estimated) {
+    check_truth_of("resized", resized_runs, KiB(512));
+    assert_true_msg(n_in_place > n_moved, "expected most in place, seen %u of %u", n_in_place,
+                    n_in_place + n_moved);
+}
+TEST(sample, so_are_those_of_a_thread_with_too_many_samples) {
+    check_truth_of("stretched", stretched_runs, KiB(128));
+}
 
 /* ---- the rest ---- */
 
@@ -321,10 +389,19 @@ static int find_object(const struct vt_heap_object *o, void *wanted) {
     return 7;
 }
 
+static int count_object(const struct vt_heap_object *o, void *n) {
+    assert_non_null(o->at);
+    ++*(uint64_t *)n;
+    return 0;
+}
+
 TEST(sample, what_is_in_use_can_be_visited) {
+    uint64_t n = 0;
     start_with_period(1);
     void *p = allocate(3, 100), *q = allocate(3, 100);
     vt__free(q);
+    assert_int_equal(vt_heap_visit(count_object, &n), 0);
+    assert_int_equal(n, totals().n_live);
     assert_int_equal(vt_heap_visit(find_object, p), 7);
     assert_int_equal(vt_heap_visit(find_object, q), 0);
 }
@@ -371,14 +448,32 @@ TEST(sample, dumps_are_asked_for_by_bytes_allocated_by_growth_and_by_peaks) {
     assert_false(asks_for_a_dump(1e12, 1e12));
 }
 
-TEST(sample, where_the_heap_grew_is_known) {
-    size_t before = 0, after = 0;
+/* By site, and in all where that is N_SITES. */
+static uint64_t grown(unsigned site) {
+    uint64_t n_bytes = 0;
     struct vt_growth g;
+    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);)
+        if (site == N_SITES || site_of_stack(g.stack) == site) n_bytes += g.n_bytes;
+    return n_bytes;
+}
+
+TEST(sample, where_the_heap_grew_is_known_and_never_becomes_less) {
+    void *at[3];
     vt__free(vt__malloc(1));
-    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) before += g.n_bytes;
-    assert_non_null(vt__malloc(MiB(64)));
-    for (uint32_t cursor = 0; vt__growth_next(&cursor, &g);) after += g.n_bytes;
-    assert_true(after >= before + MiB(64));
+    uint64_t before = grown(N_SITES);
+    for (unsigned i = 0; i < 3; i++) at[i] = allocate(i < 2 ? 1 : 2, MiB(64)); /* twice at one */
+    assert_true(grown(N_SITES) >= before + 3 * MiB(64));
+    assert_in_range(grown(1), 2 * MiB(64), 2 * MiB(80));
+    assert_in_range(grown(2), MiB(64), MiB(80));
+    before = grown(N_SITES);
+    for (unsigned i = 0; i < 3; i++) vt__free(at[i]);
+    vt__heap_release_all();
+    assert_int_equal(grown(N_SITES), before);
+    vt__free(allocate(3, MiB(64))); /* its place was there already */
+    assert_int_equal(grown(N_SITES), before);
+    vt__free(allocate(3, MiB(512)));
+    assert_in_range(grown(3), MiB(512 - 3 * 80), MiB(600));
+    assert_true(grown(1) >= 2 * MiB(64));
 }
 
 UNIT_MAIN()

@@ -277,14 +277,70 @@ TEST(unwind, so_does_that_of_a_handler_on_its_own_stack) {
     through_a_signal(SA_ONSTACK);
 }
 
+/* ---- one instruction at a time ---- */
+
+static volatile bool is_stepping;
+static struct vt_frames outer;
+static unsigned n_steps, n_wrong;
+static uintptr_t wrong_at;
+
+/* Whatever was called meanwhile, what is outside of step_through is as it was. */
+static void on_step(int sig, siginfo_t *info, void *uc) {
+    (void)sig;
+    (void)info;
+    if (!is_stepping) return;
+    vt__stack_of_context(uc, &of_context);
+    unsigned n = outer.n - 1;
+    n_steps++;
+    if (of_context.n > n &&
+        memcmp(&of_context.pc[of_context.n - n], &outer.pc[1], n * sizeof(uintptr_t)) == 0)
+        return;
+    if (n_wrong++ == 0) wrong_at = of_context.pc[0];
+}
+
+/* The processor traps after each instruction while its trap flag is set. */
+__attribute__((noinline)) static void step_through(void (*act)(void)) {
+    struct sigaction on = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
+    sigaction(SIGTRAP, &on, NULL);
+    vt__stack_here(&outer);
+    is_stepping = true;
+    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    act();
+    is_stepping = false;
+    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+static int by_value(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* The first call goes through the PLT to ld.so, which looks the function up: it keeps its frame in a register that rules do
+ * not follow, so that full.c must. */
+static void call_libc(void) {
+    int numbers[] = {3, 1, 2};
+    KEEP_FRAME(getpgid(0) + getsid(0));
+    qsort(numbers, 3, sizeof(numbers[0]), by_value);
+    KEEP_FRAME(numbers);
+}
+
+TEST(unwind, every_instruction_of_a_call_has_its_callers) {
+    for (int i = 0; i < 2; i++) {
+        n_steps = 0;
+        step_through(call_libc);
+        assert_true_msg(n_steps > 200, "expected some hundred instructions, seen %u", n_steps);
+        assert_true_msg(n_wrong == 0, "expected 0 wrong of %u, seen %u; the first at %#lx", n_steps,
+                        n_wrong, (unsigned long)wrong_at);
+    }
+}
+
 static _Atomic unsigned n_ticks;
 static void on_tick(int sig, siginfo_t *info, void *uc) {
     (void)sig;
     (void)info;
     int saved = errno;
+    errno = 4711;
     vt__stack_of_context(uc, &of_context);
     vt__stack_here(&in_handler);
-    n_ticks += errno == saved && of_context.n > 2 && in_handler.n > of_context.n;
+    n_ticks += errno == 4711 && of_context.n > 2 && in_handler.n > of_context.n;
+    errno = saved;
 }
 
 TEST(unwind, signals_that_interrupt_walks_leave_them_right) {
@@ -349,6 +405,28 @@ TEST(unwind, stacks_of_garbage_end_and_are_counted) {
     vt__stack_stats(&s);
     assert_true(s.ended[VT_END_UNREADABLE] > 100);
     assert_true(s.ended[VT_END_NO_MODULE] > 100);
+}
+
+__attribute__((noinline)) static uintptr_t pc_of_caller(void) {
+    return (uintptr_t)__builtin_return_address(0);
+}
+__attribute__((noinline)) static uintptr_t pc_with_frame_pointer(size_t n_bytes) {
+    volatile char *room = __builtin_alloca(n_bytes);
+    room[0] = 1;
+    uintptr_t pc = pc_of_caller();
+    KEEP_FRAME(room);
+    return pc;
+}
+
+TEST(unwind, a_frame_that_leads_to_itself_is_the_last) {
+    static uintptr_t room[16];
+    struct vt_stack_stats s;
+    room[8] = (uintptr_t)&room[8];
+    room[9] = pc_with_frame_pointer(40);
+    walk_from(room[9], (uintptr_t)room, room[8]);
+    vt__stack_stats(&s);
+    assert_int_equal(s.ended[VT_END_LOOP], 1);
+    assert_int_equal(s.n_frames, 2);
 }
 
 /* ---- other stacks, threads ---- */
