@@ -68,6 +68,7 @@ ROWS = [
     (["run", "trueish"], 127, "cannot run 'trueish': there is no such program on PATH"),
     (["run", good], 126, f"cannot run '{good}': Permission denied"),
     (["diff", good], 2, "two profiles are needed"),
+    (["diff", "--base=" + good, good, good], 2, "unknown option '--base'; 'vitrine diff --help' lists them"),
     (["diff", good, good, good], 2, "diff compares two profiles, and 3 are given"),
     (["convert", good, os.path.join(folder, "x.what")], 2, "does not say what kind it shall be"),
     (["convert", none, os.path.join(folder, "x.pb.gz")], 3, "cannot open"),
