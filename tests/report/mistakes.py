@@ -190,6 +190,9 @@ check_has("focus", plain, "       3 100.0% 100.0%        3 100.0% aaa")
 for argv in [["-text", "-focus=aaa", folded], [folded, "--text", "--focus", "aaa"], ["--TEXT", folded, "--foc=aaa"],
              ["--tex", "--focus=aaa", "--", folded], ["--text", "--cum", "--nocum", "--focus=aaa", folded]]:
     check(f"pprof {' '.join(argv)}", out(PPROF, *argv), plain)
+by_flat, by_cum = out(PPROF, "--text", folded), out(PPROF, "--text", "--cum", folded)
+check("--nocum takes --cum back", (out(PPROF, "--text", "--cum", "--nocum", folded), out(PPROF, "--text", "--cum", "--no-cum", folded), by_flat != by_cum),
+      (by_flat, by_flat, True))
 check("order by name when equal", [l.split()[-1] for l in out(PPROF, "--text", folded).splitlines()[1:]], ["bbb", "aaa", "main"])
 check_has("help", out(PPROF, "--help"), "Usage:")
 check_has("version", out(JEPROF, "--version"), "vitrine")

@@ -551,6 +551,24 @@ TEST(read_proto, two_profiles_in_one_file_are_refused) {
     assert_non_null(strstr(e.line, "with one id"));
 }
 
+TEST(read_proto, an_id_is_for_one_thing) {
+    const struct {
+        unsigned field;
+        const char *says;
+    } rows[] = {{3, "two mappings with one id"},
+                {4, "two locations with one id"},
+                {5, "two functions with one id"}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct message m = proto(&no_fault), again = NUMBERS(1, 1);
+        struct profile *p;
+        struct report_error e = {""};
+        put_message(&m, rows[i].field, &again);
+        assert_int_not_equal(read_n(m.bytes, m.n, &p, &e), 0);
+        if (strstr(e.line, rows[i].says) == NULL)
+            fail_msg("expected '%s', seen '%s'", rows[i].says, e.line);
+    }
+}
+
 TEST(read_proto, what_refers_to_nothing_is_refused) {
     const struct {
         struct fault fault;
