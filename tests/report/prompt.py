@@ -79,6 +79,12 @@ check_has("list", text, "ROUTINE ====================== app::deep in ")
 check_has("a bad regexp is told and survived", errors, "bad regexp 'a(b'")
 check("and the next line works", text.count("Total: 5.1 MB"), 3)
 
+many = os.path.join(folder, "many.folded")
+with open(many, "w") as f:
+    f.write("".join(f"main;f{i} {i + 1}\n" for i in range(30)))
+_, text, _ = run(PPROF, "--interactive", many, stdin=b"top\ntop 12\ntop100\n")
+check("top: ten rows unless told", [len(t.splitlines()) - 1 for t in text.split("Total: ")[1:]], [10, 12, 31])
+
 # the other name of top; what stands behind a command lasts for that line
 _, text, errors = run(PPROF, "--interactive", program, heap, stdin=b"text2\ntop2\ntop2 --cum\ntop2\ntop3 --lines\ntop2\ntop2 -cum\n")
 tables = [t.splitlines() for t in text.split("Total: 5.1 MB\n")[1:]]
@@ -136,12 +142,12 @@ check("nothing changed", text, "Total: 0.0 MB\n")
 if PEER_JEPROF:
     je = jemalloc_of(folder, program)
     if je:
-        _, theirs, _ = run(PEER_JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
-        _, ours, _ = run(JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
+        _, theirs, _ = run(PEER_JEPROF, "--interactive", program, je, stdin=b"top40\ntop3 --cum\nquit\n")
+        _, ours, _ = run(JEPROF, "--interactive", program, je, stdin=b"top40\ntop3 --cum\nquit\n")
         totals = lambda text: [l for l in text.splitlines() if l.startswith("Total")]
         check("totals as jeprof", totals(ours), totals(theirs))
         for name in ("app::small", "app::large", "main"):
-            check(f"{name} as jeprof", rows(ours)[0].get(name), rows(theirs)[0].get(name))
+            check(f"{name} as jeprof", rows(ours)[0].get(name, "none"), rows(theirs)[0].get(name))
 
 # ---- settings, beside those of the Go tool's prompt
 labelled = Profile([("objects", "count"), ("space", "bytes")], [
