@@ -110,8 +110,7 @@ static int write_pprof(const struct settings *s, struct profile *p, FILE *out) {
 /* context: the kind */
 static int write_kind(const struct settings *s, struct view *v, FILE *out, const void *context) {
     const struct kind *kind = context;
-    const char *slash = strrchr(s->files[0], '/');
-    return kind->write(v, s, slash ? slash + 1 : s->files[0], out);
+    return kind->write(v, s, title_from(s), out);
 }
 
 static int run(struct settings *s) {
@@ -130,7 +129,7 @@ const struct command cmd_convert = {
     .summary =
         "write profiles as another kind: pprof, collapsed, callgrind, speedscope, firefox, trace",
     .example = "vitrine convert app.0001.heap app.speedscope.json",
-    .groups = {options_data, options_convert},
+    .groups = {options_data, options_base, options_convert},
     .min_files = 2,
     .missing = "an input and an output are needed",
     .run = run,

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 static const char *title_of(const struct settings *s, char *out, size_t n_bytes) {
-    const char *slash = strrchr(s->files[0], '/');
-    const char *name = slash ? slash + 1 : s->files[0];
+    const char *name = title_from(s);
     if (s->title) return s->title;
     if (s->bases[0])
         (void)snprintf(out, n_bytes, "%s less %s%s", name, s->bases[0],
@@ -44,8 +43,8 @@ const struct command cmd_flame = {
     .usage = "flame [OPTION...] [PROGRAM] PROFILE... -o OUT.svg|html",
     .summary = "the flame graph: one SVG or HTML file, to be searched and zoomed in any browser",
     .example = "vitrine flame app.0001.heap -o app.svg",
-    .groups = {options_data, options_filter, options_shape, options_flame, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_flame, options_output},
     .min_files = 1,
-    .missing = "no profile is given",
+    .missing = NO_PROFILE,
     .run = run,
 };

@@ -19,10 +19,7 @@ static const char *format_of(const struct settings *s) {
 
 /* context: the format */
 static int write_graph(const struct settings *s, struct view *v, FILE *out, const void *context) {
-    const char *slash = strrchr(s->files[0], '/');
-    struct view_dot_options o = {.title = s->title ? s->title
-                                          : slash  ? slash + 1
-                                                   : s->files[0],
+    struct view_dot_options o = {.title = s->title ? s->title : title_from(s),
                                  .unit = table_unit_for(view_unit(v), v->weight),
                                  .max_nodes = s->n_max ? s->n_max : MAX_NODES,
                                  .max_degree = 8,
@@ -45,8 +42,8 @@ const struct command cmd_graph = {
     .summary =
         "the call graph, drawn by graphviz where it is installed, else by ourselves; or its text",
     .example = "vitrine graph app.0001.heap -o app.svg",
-    .groups = {options_data, options_filter, options_shape, options_flame, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_flame, options_output},
     .min_files = 1,
-    .missing = "no profile is given",
+    .missing = NO_PROFILE,
     .run = run,
 };

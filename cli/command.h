@@ -71,9 +71,13 @@ struct option_row {
 };
 
 /* Groups end in a row without a name. */
-extern const struct option_row options_data[], options_filter[], options_shape[], options_output[],
-    options_convert[], options_flame[], options_form[], options_diff[], options_control[],
-    options_ps[];
+extern const struct option_row options_data[], options_base[], options_filter[], options_shape[],
+    options_output[], options_convert[], options_flame[], options_form[], options_diff[],
+    options_control[], options_ps[];
+
+/* What every command takes that shows a view of profiles. */
+#define GROUPS_OF_VIEWS options_data, options_base, options_filter, options_shape
+#define NO_PROFILE "no profile is given"
 
 struct command {
     const char *name, *usage, *summary; /* the summary is also the man page's NAME line */
@@ -122,6 +126,8 @@ struct view *load_view(struct settings *s, struct profile **p, int *status);
 bool view_options_from(const struct settings *s, const struct profile *p, struct view_options *o,
                        int *status);
 struct view_print print_from(const struct settings *s, FILE *out);
+/* The first profile without its folder: what pictures are called. */
+const char *title_from(const struct settings *s);
 
 /* s->output or stdout; NULL after a message. */
 FILE *output_open(const struct settings *s);

@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "report/canvas.h"
+
 struct drawing {
     FILE *text, *picture, *said; /* in, out, stderr of the program */
     const char *program;
@@ -76,12 +78,21 @@ static bool run_dot(struct drawing *d, const char *format) {
     return is_good;
 }
 
-/* What cannot be written shows when `to` is closed. */
-static void copy(FILE *from, FILE *to) {
-    char chunk[1 << 14];
-    size_t n;
+/* The picture, of which `from` stands at the end; an SVG with our script in it. What cannot be written shows when `to` is
+ * closed. */
+static void copy(FILE *from, FILE *to, bool is_svg) {
+    static const char end[] = "</svg>";
+    size_t n = (size_t)ftell(from), n_head;
+    char *picture = report_alloc(n + 1);
     rewind(from);
-    while ((n = fread(chunk, 1, sizeof chunk, from)) > 0 && fwrite(chunk, 1, n, to) == n) {}
+    n = fread(picture, 1, n, from);
+    n_head = n;
+    for (char *at = picture; is_svg && (at = strstr(at, end)) != NULL; at++)
+        n_head = (size_t)(at - picture);
+    (void)fwrite(picture, 1, n_head, to);
+    if (n_head < n) canvas_svg_script(to);
+    (void)fwrite(picture + n_head, 1, n - n_head, to);
+    free(picture);
 }
 
 static int draw(struct drawing *d, const struct view *v, const struct view_dot_options *o,
@@ -95,7 +106,7 @@ static int draw(struct drawing *d, const struct view *v, const struct view_dot_o
         return EXIT_COULD_NOT;
     }
     if (run_dot(d, format)) {
-        copy(d->picture, out);
+        copy(d->picture, out, strcmp(format, "svg") == 0);
         return EXIT_FINE;
     }
     if (d->is_there)

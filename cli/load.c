@@ -136,11 +136,20 @@ static void say_note(const struct profile *p, uint32_t i) {
     say_warning("%s", profile_text(p, p->notes[i]));
 }
 
+/* $PPROF_BINARY_PATH; unless it is set, where Go's pprof looks. */
+static const char *binary_folders(void) {
+    static char path[4096];
+    const char *folders = getenv("PPROF_BINARY_PATH"), *home = getenv("HOME");
+    if (folders || home == NULL) return folders;
+    (void)snprintf(path, sizeof path, "%s/pprof/binaries", home);
+    return path;
+}
+
 struct symbols_options symbols_from(const struct settings *s) {
     return (struct symbols_options){.program = s->program,
                                     .moves = s->moves,
                                     .prefixes = s->lib_prefix,
-                                    .folders = getenv("PPROF_BINARY_PATH"),
+                                    .folders = binary_folders(),
                                     .extra = s->add_lib};
 }
 
@@ -280,6 +289,11 @@ struct view_print print_from(const struct settings *s, FILE *out) {
                                .n_max = s->n_max,
                                .width = terminal_width(out),
                                .has_colour = terminal_has_colour(out)};
+}
+
+const char *title_from(const struct settings *s) {
+    const char *slash = strrchr(s->files[0], '/');
+    return slash ? slash + 1 : s->files[0];
 }
 
 /* ---- the output */

@@ -9,7 +9,6 @@
 const struct option_row options_data[] = {
     {"program", 0, OPTION_TEXT, AT(program), "FILE",
      "where the program is now; an ELF file among the arguments is taken for it"},
-    {"base", 0, OPTION_LIST, AT(bases), "FILE", "subtract this profile; may be repeated"},
     {"type", 't', OPTION_TEXT, AT(type), "NAME",
      "which values: inuse_space, alloc_objects, cpu ... (default: the file's own)"},
     {"thread", 0, OPTION_TEXT, AT(thread), "N",
@@ -21,6 +20,11 @@ const struct option_row options_data[] = {
      "how long a CPU profile of HOST:PORT shall take (default: 30)"},
     {"timeout", 0, OPTION_NUMBER, AT(timeout_s), "SECONDS",
      "wait so long for each answer of HOST:PORT (default: 60, and a CPU profile's own time)"},
+    {0},
+};
+/* Of all but diff, whose first profile is the base. */
+const struct option_row options_base[] = {
+    {"base", 0, OPTION_LIST, AT(bases), "FILE", "subtract this profile; may be repeated"},
     {0},
 };
 const struct option_row options_filter[] = {

@@ -63,17 +63,17 @@ void pprof_help(const struct asked *a, FILE *out) {
         (void)snprintf(left, sizeof left, "--%s%s%s", r->name, *r->value ? "=" : "", r->value);
         (void)fprintf(out, "  %-22s %s\n", left, r->help);
     }
-    (void)fprintf(out,
-                  "\nEnvironment:\n"
-                  "  %s_TMPDIR          where fetched profiles are kept (~/%s)\n"
-                  "  PPROF_BINARY_PATH     folders of binaries, by name or by build-id\n"
-                  "  DEBUGINFOD_URLS       servers of debug files\n"
-                  "\nExamples:\n"
-                  "  %s --text ./app app.0001.heap\n"
-                  "  %s --svg --base=app.0001.heap ./app app.0009.heap > grown.svg\n"
-                  "\nThis is Vitrine by its old name; 'vitrine help' has more.\n",
-                  a->is_jeprof ? "JEPROF" : "PPROF", a->is_jeprof ? "jeprof" : "pprof", a->name,
-                  a->name);
+    (void)fprintf(
+        out,
+        "\nEnvironment:\n"
+        "  %s_TMPDIR          where fetched profiles are kept (~/%s)\n"
+        "  PPROF_BINARY_PATH     folders of binaries, by name or by build-id (~/pprof/binaries)\n"
+        "  DEBUGINFOD_URLS       servers of debug files\n"
+        "\nExamples:\n"
+        "  %s --text ./app app.0001.heap\n"
+        "  %s --svg --base=app.0001.heap ./app app.0009.heap > grown.svg\n"
+        "\nThis is Vitrine by its old name; 'vitrine help' has more.\n",
+        a->is_jeprof ? "JEPROF" : "PPROF", a->is_jeprof ? "jeprof" : "pprof", a->name, a->name);
 }
 
 int pprof_usage_error(const struct asked *a, const char *format, ...) {

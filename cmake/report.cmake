@@ -31,7 +31,7 @@ set(VT_REPORT_SOURCES
     report/elf_symbol.c report/control.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
-foreach(file flame.css flame.js flame.svg flame.html)
+foreach(file flame.css flame.js flame.svg flame.html graph.js)
     string(REPLACE . _ name web_${file})
     add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/${name}.c
         COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/web/${file} -DOUT=${CMAKE_BINARY_DIR}/${name}.c -DNAME=${name}

@@ -15,6 +15,8 @@
 #define HEAD 7.0         /* length of an arrow's head */
 #define PAGE_MAX 14400.0 /* PDF's limit */
 
+extern const char web_graph_js[];
+
 struct head {
     struct layout_point tip, left, right;
 };
@@ -95,7 +97,14 @@ static void svg_curve(struct canvas *c, const struct layout_point *p, uint32_t n
                   h.left.x, h.left.y, h.right.x, h.right.y);
 }
 
-static void svg_end(struct canvas *c) { (void)fputs("</svg>\n", c->out); }
+void canvas_svg_script(FILE *out) {
+    (void)fprintf(out, "<script><![CDATA[\n%s]]></script>\n", web_graph_js);
+}
+
+static void svg_end(struct canvas *c) {
+    canvas_svg_script(c->out);
+    (void)fputs("</svg>\n", c->out);
+}
 
 /* ---- what PDF and PostScript share: the same drawing under other words */
 

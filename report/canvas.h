@@ -46,5 +46,7 @@ const struct canvas_kind *canvas_kind(const char *name);
 void canvas_begin(struct canvas *c, const struct canvas_kind *kind, FILE *out, double w, double h,
                   double scale, const char *title);
 void canvas_end(struct canvas *c);
+/* What an SVG of a call graph has before its end, whoever drew it: moved and zoomed in a browser. */
+void canvas_svg_script(FILE *out);
 
 #endif

@@ -19,6 +19,8 @@
 #define EDGE_FONT 11.0
 #define LINE 1.2      /* distance of lines, by the size of the font */
 #define PAD 6.0       /* between a box and its text */
+#define RIMS 3        /* lines around what is less than before, where leaks are marked */
+#define RIM 2.0       /* between them */
 #define LOOP 26.0     /* room right of a box for an edge to itself, and then its label */
 #define PAPER_W 576.0 /* 8 by 11 inches */
 #define PAPER_H 792.0
@@ -120,6 +122,9 @@ static void put_node(struct drawing *d, uint32_t i) {
     for (const char *s = label; *s; s++) n_lines += *s == '\n';
     d->c.kind->group(&d->c, "node", id, view_name(d->g.v, d->g.nodes[i]));
     d->c.kind->box(&d->c, b->x - w / 2, y, w, b->h, fill_of(d, n));
+    for (unsigned k = 1; k < RIMS && d->g.o->marks_leaks && n->flat < 0; k++)
+        d->c.kind->box(&d->c, b->x - w / 2 + k * RIM, y + k * RIM, w - 2 * k * RIM,
+                       b->h - 2 * k * RIM, "white");
     y += PAD;
     for (const char *text = label, *next; *text; text = next, n_lines--) {
         size_t length = cut(text, line_at(text, &next));

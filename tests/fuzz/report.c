@@ -1,15 +1,18 @@
 /* report.c - any bytes as a profile: reading them ends in a valid profile or in one line, and what was read can be shown,
  * written, subtracted from itself and read again.
  *
- * libFuzzer calls LLVMFuzzerTestOneInput (report.sh, `make soak`). What `make test` tries of the same is in
- * tests/unit/report/test_read.c: each kind of file cut at every byte and with every bit turned over.
+ * libFuzzer calls LLVMFuzzerTestOneInput (report.sh, `make soak`); with VT_FUZZ_READER it stays with one of the readers.
+ * What `make test` tries of the same is in tests/unit/report/test_read.c: each kind of file cut at every byte and with every
+ * bit turned over.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/buffer.h"
 #include "report/read.h"
 #include "report/read_symbols.h"
+#include "report/reader.h"
 #include "report/views.h"
 #include "expect.h"
 
@@ -105,12 +108,22 @@ static void filter(struct profile *p, unsigned choice) {
     write_and_read_again(p);
 }
 
+/* Whether the reader that VT_FUZZ_READER names would get it; what is packed may be anything. */
+static bool is_wanted(const char *bytes, size_t n) {
+    const char *only = getenv("VT_FUZZ_READER");
+    struct input in = {.name = "fuzz", .at = bytes, .begin = bytes, .end = bytes + n};
+    if (only == NULL || unpack_is_packed(bytes, n)) return true;
+    const struct reader *reader = reader_find(&in);
+    return reader != NULL && strcmp(reader->kind, only) == 0;
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
     static FILE *nowhere;
     struct profile *p = NULL, *other = NULL;
     struct report_error e = {""};
     if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
     if (n_bytes == 0 || nowhere == NULL) return 0;
+    if (!is_wanted((const char *)data + 1, n_bytes - 1)) return -1; /* not one to go on from */
     unsigned choice = data[0];
     char *exact = malloc(n_bytes - 1 ? n_bytes - 1 : 1); /* its end is where the sanitizer looks */
     EXPECT(exact != NULL);

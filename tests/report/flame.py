@@ -152,25 +152,15 @@ SCRIPT = """
 """
 
 
-def in_browser(kind, *flags):
+def seen_of(kind, *flags):
     path = os.path.join(folder, "x." + kind)
     picture(TEXT, "-o", path)
-    with open(path) as f:
-        text = f.read()
-    with open(path, "w") as f:
-        f.write(text.replace("</body>", "<script>" + SCRIPT + "</script></body>") if kind == "html" else
-                text.replace("</svg>", "<script><![CDATA[" + SCRIPT + "]]></script></svg>"))
-    dom = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=1000,600",
-                          "--user-data-dir=" + folder + "/c", *flags, "file://" + path], capture_output=True, timeout=120).stdout.decode()
-    m = re.search(r'data-seen="([^"]*)"', dom)
-    check(f"{kind}: the script ran", m is not None, True)
-    return json.loads(m.group(1).replace("&quot;", '"').replace("&amp;", "&")) if m else None
+    return in_browser(path, SCRIPT, *flags)
 
 
-chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-if chromium:
+if CHROMIUM:
     for kind in ("svg", "html"):
-        seen = in_browser(kind)
+        seen = seen_of(kind)
         if not seen:
             continue
         check_near(f"{kind}: before", seen["before"], 0.8, 0.001)
@@ -189,7 +179,7 @@ if chromium:
         check(f"{kind}: no label outside its frame", seen["outside"], 0)
         check(f"{kind}: width", seen["whole"], 1179.4 if kind == "svg" else 979.4)
         check(f"{kind}: light", seen["paper"], "rgb(252, 252, 250)")
-        check(f"{kind}: dark", in_browser(kind, "--blink-settings=preferredColorScheme=0")["paper"], "rgb(23, 24, 27)")
+        check(f"{kind}: dark", seen_of(kind, "--blink-settings=preferredColorScheme=0")["paper"], "rgb(23, 24, 27)")
 else:
     print("chromium is not here: zoom, search and keys not tried")
 done()

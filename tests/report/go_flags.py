@@ -255,6 +255,11 @@ if m:
     os.rename(moved, os.path.join(store, "work"))
     env = {"PPROF_BINARY_PATH": os.path.dirname(store)}
     check("the program is gone", "app::deep" in run(PPROF, "--text", there, env=env)[1], False)
+    house = os.path.join(folder, "house")  # where Go's pprof looks when nothing is said
+    os.makedirs(os.path.join(house, "pprof"))
+    shutil.copytree(os.path.dirname(store), os.path.join(house, "pprof", "binaries"))
+    without = {k: v for k, v in os.environ.items() if k != "PPROF_BINARY_PATH"}
+    check_has("~/pprof/binaries", subprocess.run([PPROF, "--text", "-buildid=" + m.group(1), there], env=dict(without, HOME=house), capture_output=True, text=True).stdout, "app::deep")
     check_has("-buildid", run(PPROF, "--text", "-buildid=" + m.group(1), there, env=env)[1], "app::deep")
     status, text, errors = run(PPROF, "--text", "-buildid=" + "00" * 20, os.path.join(store, "work"), there)
     check_has("-buildid of another program: said", errors, "its code has another build-id")

@@ -49,6 +49,46 @@ if PEER_PPROF:
         _, a, _ = parse(out(PPROF, "--dot", *options, program, heap))
         _, b, _ = parse(out(PEER_PPROF, "--dot", *options, program, heap))
         check(f"{options}: as many nodes", len(a), len(b))
+    dropping = lambda tool, *options: [l for l in run(tool, "--dot", *options, program, heap)[2].splitlines() if l.startswith("Dropping")]
+    for options in ([], ["--show_bytes"], ["--nodefraction=0.2", "--edgefraction=0.1"], ["--inuse_objects"]):
+        check(f"{options}: what is said of small ones", dropping(PPROF, *options), dropping(PEER_PPROF, *options))
+        check(f"{options}: something is said", len(dropping(PPROF, *options)), 1)
+# which edges: one into each node at least; then by size, and so many at each node
+fan = os.path.join(folder, "fan.folded")
+with open(fan, "w") as f:
+    f.write("".join(f"main;a{i};one {1000 + i}\n" for i in range(12)) + "main;a0;two 500\nmain;a1;two 3\n")
+edges_of = lambda *options: set(parse(out(PPROF, "--dot", "--nodefraction=0", *options, fan))[2])
+into = lambda edges, name: sorted(a for a, b in edges if b == name)
+check("--maxdegree: 8 unless told", len(into(edges_of("--edgefraction=0"), "one")), 8)
+check("--maxdegree: the largest stay", into(edges_of("--edgefraction=0", "--maxdegree=3"), "one"), ["a10", "a11", "a9"])
+check("--maxdegree: a node keeps one way to it", len({b for _, b in edges_of("--edgefraction=0", "--maxdegree=3")}), 14)
+check("--edgefraction: none", into(edges_of("--edgefraction=0"), "two"), ["a0", "a1"])
+check("--edgefraction: small ones go", into(edges_of("--edgefraction=0.001"), "two"), ["a0"])
+check("--edgefraction: with an exponent", into(edges_of("--edgefraction=1e-10"), "two"), ["a0", "a1"])
+if PEER_PPROF:
+    theirs = os.path.join(folder, "fan.prof")  # the same as a file that both read: names, and a CPU profile
+    stacks = [(l.rsplit(" ", 1)[0].split(";"), int(l.rsplit(" ", 1)[1])) for l in open(fan)]
+    places = {name: 0x1000 * (i + 1) for i, name in enumerate(sorted({n for names, _ in stacks for n in names}))}
+    words = [0, 3, 0, 10000, 0] + [w for names, n in stacks for w in (n, len(names), *(places[name] for name in reversed(names)))] + [0, 1, 0]
+    with open(theirs, "wb") as f:
+        f.write(("--- symbol\nbinary=fan\n" + "".join(f"0x{a:016x} {n}\n" for n, a in places.items()) + "---\n--- profile\n").encode())
+        f.write(b"".join(w.to_bytes(8, "little") for w in words))
+    for options in ([], ["--maxdegree=3"], ["--maxdegree=3", "--edgefraction=0.08"]):
+        seen = [set(parse(out(tool, "--dot", *options, theirs))[2]) for tool in (PPROF, PEER_PPROF)]
+        check(f"{options}: the edges of google-pprof", seen[0], seen[1])
+# the heap checker's marks: grey what leaks, three lines around what is less than before
+grown = [os.path.join(folder, n) for n in ("less.folded", "more.folded")]
+for path, text in zip(grown, ("main;a 10\nmain;b 5\n", "main;a 30\nmain;c 4\n")):
+    with open(path, "w") as f:
+        f.write(text)
+marked = out(PPROF, "--dot", "--heapcheck", "--base=" + grown[0], grown[1])
+check("--heapcheck", dict(re.findall(r'label="(\w+)\\n.*fontsize=[\d.]+(.*)\];', marked)),
+      {"main": "", "a": ",style=filled,fillcolor=gray", "b": ",peripheries=3", "c": ",style=filled,fillcolor=gray"})
+rims = {g.find("{http://www.w3.org/2000/svg}title").text: [r.get("fill") for r in g.findall("{http://www.w3.org/2000/svg}rect")]
+        for g in xml.fromstring(out(PPROF, "--svg", "--heapcheck", "--base=" + grown[0], grown[1], env={"DOT": "no-such-dot"})).iter("{http://www.w3.org/2000/svg}g")
+        if g.get("class") == "node"}
+check("--heapcheck in our own picture", rims, {"main": ["white"], "a": ["#c0c0c0"], "b": ["white"] * 3, "c": ["#c0c0c0"]})
+check("without --heapcheck", re.findall(r"peripheries|filled", out(PPROF, "--dot", "--base=" + grown[0], grown[1])), [])
 status, text, errors = run(PPROF, "--dot", "--base=" + heap, program, heap)
 check("nothing to draw", (status, text), (1, ""))
 check_has("nothing to draw: message", errors, "No nodes to print")
@@ -206,6 +246,57 @@ for what, argv, papers in (("heap", [heap], {"white"}), ("a difference", ["--bas
         check(f"{what}: letters in a box", 0.03 < sum(1 for c in inside if sum(c) < 384) / len(inside) < 0.4, True)
 status, text, errors = run(PPROF, "--svg", "--base=" + heap, program, heap, env=NO_DOT)
 check("nothing to draw, without graphviz", (status, text, "No nodes to print" in errors), (1, "", True))
+
+# ---- in a browser: the wheel zooms to where it turns, dragging moves, a double click shows all again
+SCRIPT = """
+    const svg = document.documentElement, box = () => svg.getAttribute("viewBox").split(" ").map(Number), seen = {home: box()};
+    const at = (type, x, y, more) => svg.dispatchEvent(new (type === "wheel" ? WheelEvent : MouseEvent)(type,
+        Object.assign({bubbles: true, cancelable: true, clientX: x, clientY: y, button: 0}, more)));
+    const place = (x, y) => { const p = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM().inverse()); return [p.x, p.y]; };
+    seen.size = [svg.getAttribute("width"), svg.getAttribute("height")];
+    seen.before = place(300, 200);
+    at("wheel", 300, 200, {deltaY: -120});
+    seen.near = box();
+    seen.after = place(300, 200);
+    at("mousedown", 100, 100);
+    seen.held = place(100, 100);
+    at("mousemove", 160, 130);
+    seen.there = place(160, 130);
+    at("mouseup", 160, 130);
+    seen.moved = box();
+    at("mousemove", 400, 400);
+    seen.dropped = box();
+    for (let i = 0; i < 200; i++) at("wheel", 300, 200, {deltaY: -120});
+    seen.nearest = box()[2];
+    for (let i = 0; i < 400; i++) at("wheel", 300, 200, {deltaY: 120});
+    seen.farthest = box()[2];
+    at("dblclick", 10, 10);
+    seen.again = box();
+    svg.setAttribute("data-seen", JSON.stringify(seen));
+"""
+for who, env in [("ours", NO_DOT)] + ([("graphviz's", {})] if shutil.which("dot") else []):
+    picture = os.path.join(folder, who.split("'")[0] + "_move.svg")
+    with open(picture, "wb") as f:
+        f.write(subprocess.run([PPROF, "--svg", program, heap], capture_output=True, env=dict(os.environ, **env)).stdout)
+    text = open(picture).read()
+    check(f"{who}: one script, before the end", (text.count("<script>"), text.endswith("]]></script>\n</svg>\n")), (1, True))
+    check(f"{who}: nothing is loaded", [a for a in re.findall(r'(?:href|src)="([^"]*)"|@import|url\(', text) if a], [])
+    if not CHROMIUM:
+        continue
+    seen = in_browser(picture, SCRIPT)
+    if not seen:
+        continue
+    near = lambda a, b: all(abs(x - y) < 0.01 * (1 + abs(y)) for x, y in zip(a, b))
+    check(f"{who}: as large as the window", seen["size"], ["100%", "100%"])
+    check(f"{who}: the wheel: a part of it", abs(seen["near"][2] / seen["home"][2] - 1 / 1.2) < 0.001, True)
+    check(f"{who}: the wheel: what is below the pointer stays", near(seen["after"], seen["before"]), True)
+    check(f"{who}: dragging: what was held is below the pointer", near(seen["there"], seen["held"]), True)
+    check(f"{who}: dragging: as large as before", seen["moved"][2:], seen["near"][2:])
+    check(f"{who}: let go: it stays", seen["dropped"], seen["moved"])
+    check(f"{who}: neither too near nor too far", (seen["nearest"] > seen["home"][2] * 0.0019, seen["farthest"] < seen["home"][2] * 4.01), (True, True))
+    check(f"{who}: a double click: all of it", seen["again"], seen["home"])
+if not CHROMIUM:
+    print("chromium is not here: moving and zooming not tried")
 
 # ---- graphviz that fails: the picture is drawn without it, or one line says why; nothing of it is left
 def fake(name, script):

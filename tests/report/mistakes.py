@@ -68,6 +68,7 @@ ROWS = [
     (["run", "trueish"], 127, "cannot run 'trueish': there is no such program on PATH"),
     (["run", good], 126, f"cannot run '{good}': Permission denied"),
     (["diff", good], 2, "two profiles are needed"),
+    (["diff", "--base=" + good, good, good], 2, "unknown option '--base'; 'vitrine diff --help' lists them"),
     (["diff", good, good, good], 2, "diff compares two profiles, and 3 are given"),
     (["convert", good, os.path.join(folder, "x.what")], 2, "does not say what kind it shall be"),
     (["convert", none, os.path.join(folder, "x.pb.gz")], 3, "cannot open"),
@@ -189,6 +190,9 @@ check_has("focus", plain, "       3 100.0% 100.0%        3 100.0% aaa")
 for argv in [["-text", "-focus=aaa", folded], [folded, "--text", "--focus", "aaa"], ["--TEXT", folded, "--foc=aaa"],
              ["--tex", "--focus=aaa", "--", folded], ["--text", "--cum", "--nocum", "--focus=aaa", folded]]:
     check(f"pprof {' '.join(argv)}", out(PPROF, *argv), plain)
+by_flat, by_cum = out(PPROF, "--text", folded), out(PPROF, "--text", "--cum", folded)
+check("--nocum takes --cum back", (out(PPROF, "--text", "--cum", "--nocum", folded), out(PPROF, "--text", "--cum", "--no-cum", folded), by_flat != by_cum),
+      (by_flat, by_flat, True))
 check("order by name when equal", [l.split()[-1] for l in out(PPROF, "--text", folded).splitlines()[1:]], ["bbb", "aaa", "main"])
 check_has("help", out(PPROF, "--help"), "Usage:")
 check_has("version", out(JEPROF, "--version"), "vitrine")

@@ -61,17 +61,46 @@ def check_picture(what, data, kind, words=()):
             check(f"{what}: has a size", int(size.group(1)) > 100 and int(size.group(2)) > 100, True)
 
 
+# ---- text
+text = out(PPROF, "--text", program, first)
+check("--text: the heading", text.splitlines()[0], "Total: 5.1 MB")
+check("--text: the columns", [bool(re.fullmatch(r" *\d+\.\d +\d+\.\d% +\d+\.\d% +\d+\.\d +\d+\.\d% \S.*", l)) for l in text.splitlines()[1:]],
+      [True] * (len(text.splitlines()) - 1))
+check("--text: the first row", text.splitlines()[1], "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
+check("--text with --base after the program", out(PPROF, "--text", program, "--base=" + first, second), "")
+half = os.path.join(folder, "half.heap")
+with open(half, "w") as f:  # without the stack of large()
+    f.write("".join(l for l in open(first).read().splitlines(True) if ": 2000000 [" not in l.replace("  ", " ")))
+text_of_difference = out(PPROF, "--text", program, "--base=" + half, second)
+check("--text of a difference: its columns", text_of_difference.splitlines()[:2], ["Total: 1.9 MB", "     1.9 100.0% 100.0%      1.9 100.0% app::Box::fill"])
+check("--text of a difference: the others", [l.split(None, 5)[3:] for l in text_of_difference.splitlines() if l.endswith((" app::large", " main"))],
+      [["1.9", "100.0%", "app::large"], ["1.9", "100.0%", "main"]])
+check("stdout is no terminal: the same as --text", out(PPROF, program, first), text)
+check("several files are added", rows(out(PPROF, "--text", "--show_bytes", program, first, second))[1], 2 * 5300000)
+google = os.path.join(BIN, "google-pprof")  # Debian's name for it
+check("google-pprof: the same table", out(google, "--text", program, first), text)
+check("google-pprof: pprof's prompt and words", run(google, "--interactive", program, first, stdin=b"top1\n")[1:], run(
+    PPROF, "--interactive", program, first, stdin=b"top1\n")[1:])
+check("google-pprof: its own name", (out(google, "--version").split()[0], run(google, "--txt", program)[2].count("google-pprof")), ("google-pprof", 5))
+text = out(PPROF, "--text", "--stacks", program, first)
+check("--stacks: its heading", text.splitlines()[:3], ["Total: 5.1 MB", "Stacks:", ""])
+check("--stacks: a stack", bool(re.search(r"^2000000  \([0-9a-f]{16}\) \S+work\.cc:\d+:app::Box::fill\n {9}\([0-9a-f]{16}\) \S+work\.cc:\d+:app::large\n", text, re.M)), True)
+check("--stacks: leaks by size", [int(n) for n in re.findall(r"^Leak of (\d+) bytes in \d+ objects allocated from:$", text, re.M)][:3], [2000000, 1400000, 1000000])
+check("--stacks: a leak's frames", bool(re.search(r"^Leak of 2000000 bytes in 50 objects allocated from:\n\t@ [0-9a-f]{16} app::Box::fill \S+:\d+\n\t@ ", text, re.M)), True)
+check_has("--stacks: then the table", text, "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
+if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
+    theirs = out(PEER_PPROF, "--text", "--stacks", program, first)
+    leaks = lambda text: sorted(l for l in re.findall(r"^Leak of .*", text, re.M) if not l.startswith("Leak of 0 "))
+    check("--stacks: the leaks of google-pprof", leaks(text), leaks(theirs))
+    sums = lambda text: sorted(n for n in re.findall(r"^(\d+) +\([0-9a-f]{16}\) ", text, re.M))
+    check("--stacks: the stacks of google-pprof", sums(text), sums(theirs))
+
 # ---- pictures
 if DOT:
     check_svg("--svg", bytes_of(PPROF, "--svg", program, first)[0], FUNCTIONS + ("Total MB: 5.1",))
     check_svg("--svg of CPU", bytes_of(PPROF, "--svg", program, cpu)[0], ("burn_much", "burn_some", "Total samples"))
     data, errors = bytes_of(PPROF, "--svg", program, "--base=" + first, second, status=1)
     check_has("--svg of no difference", errors, "No nodes to print")
-    half = os.path.join(folder, "half.heap")
-    text = open(first).read()
-    with open(half, "w") as f:  # without the stack of large()
-        lines = [l for l in text.splitlines(True) if ": 2000000 [" not in l.replace("  ", " ")]
-        f.write("".join(lines))
     check_svg("--svg --base", bytes_of(PPROF, "--svg", program, "--base=" + half, second)[0], ("large", "Total MB: 1.9"))
     check_svg("--svg --lines --base", bytes_of(PPROF, "--svg", "--lines", "--base=" + half, program, second)[0], ("large", "work.cc:"))
     check_picture("--pdf", bytes_of(PPROF, "--pdf", program, first)[0], "pdf", FUNCTIONS)
@@ -96,33 +125,7 @@ check("--dot: the last line", text.splitlines()[-1], "}")
 if DOT:
     check("--dot: graphviz takes it", subprocess.run(["dot", "-Tplain"], input=text.encode(), capture_output=True).returncode, 0)
 
-# ---- text
-text = out(PPROF, "--text", program, first)
-check("--text: the heading", text.splitlines()[0], "Total: 5.1 MB")
-check("--text: the columns", [bool(re.fullmatch(r" *\d+\.\d +\d+\.\d% +\d+\.\d% +\d+\.\d +\d+\.\d% \S.*", l)) for l in text.splitlines()[1:]],
-      [True] * (len(text.splitlines()) - 1))
-check("--text: the first row", text.splitlines()[1], "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
-check("--text with --base after the program", out(PPROF, "--text", program, "--base=" + first, second), "")
-check("stdout is no terminal: the same as --text", out(PPROF, program, first), text)
-check("several files are added", rows(out(PPROF, "--text", "--show_bytes", program, first, second))[1], 2 * 5300000)
-google = os.path.join(BIN, "google-pprof")  # Debian's name for it
-check("google-pprof: the same table", out(google, "--text", program, first), text)
-check("google-pprof: pprof's prompt and words", run(google, "--interactive", program, first, stdin=b"top1\n")[1:], run(
-    PPROF, "--interactive", program, first, stdin=b"top1\n")[1:])
-check("google-pprof: its own name", (out(google, "--version").split()[0], run(google, "--txt", program)[2].count("google-pprof")), ("google-pprof", 5))
-text = out(PPROF, "--text", "--stacks", program, first)
-check("--stacks: its heading", text.splitlines()[:3], ["Total: 5.1 MB", "Stacks:", ""])
-check("--stacks: a stack", bool(re.search(r"^2000000  \([0-9a-f]{16}\) \S+work\.cc:\d+:app::Box::fill\n {9}\([0-9a-f]{16}\) \S+work\.cc:\d+:app::large\n", text, re.M)), True)
-check("--stacks: leaks by size", [int(n) for n in re.findall(r"^Leak of (\d+) bytes in \d+ objects allocated from:$", text, re.M)][:3], [2000000, 1400000, 1000000])
-check("--stacks: a leak's frames", bool(re.search(r"^Leak of 2000000 bytes in 50 objects allocated from:\n\t@ [0-9a-f]{16} app::Box::fill \S+:\d+\n\t@ ", text, re.M)), True)
-check_has("--stacks: then the table", text, "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
-if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
-    theirs = out(PEER_PPROF, "--text", "--stacks", program, first)
-    leaks = lambda text: sorted(l for l in re.findall(r"^Leak of .*", text, re.M) if not l.startswith("Leak of 0 "))
-    check("--stacks: the leaks of google-pprof", leaks(text), leaks(theirs))
-    sums = lambda text: sorted(n for n in re.findall(r"^(\d+) +\([0-9a-f]{16}\) ", text, re.M))
-    check("--stacks: the stacks of google-pprof", sums(text), sums(theirs))
-
+# ---- listings
 check_has("--list", out(PPROF, "--list=app::deep", program, first), "ROUTINE ====================== app::deep in ")
 check_has("--list: with the sign for the end", out(PPROF, "--list=deep$", program, first), "ROUTINE ====================== app::deep in ")
 text = out(PPROF, "--disasm=app::deep", program, first)
@@ -148,6 +151,17 @@ check("--sample_index", out(PPROF, "-top", "-sample_index=alloc_space", program,
 check("-output", (out(PPROF, "-top", "-output=x.txt", program, first), open("x.txt").read()), ("", out(PPROF, "--text", program, first)))
 check("-normalize: nothing is left", out(PPROF, "-top", "-normalize", "-base=" + first, program, first, first), "")
 check("-symbolize=none", "app::" in out(PPROF, "-top", "-symbolize=none", program, first), False)
+text = out(PPROF, "--text", program, first)
+for options in (["--tools=/usr/bin/,nm:/bin/nm"], ["--debug"], ["--nodebug"], ["--test"], ["--test_stride=7"], ["--total_delay"], ["--address", "--noaddresses"]):
+    check(f"{options}: changes nothing", out(PPROF, "--text", *options, program, first), text)
+check("--debug-syms-by-id: changes nothing", out(JEPROF, "--text", "--debug-syms-by-id", program, first), out(JEPROF, "--text", program, first))
+inlined, host = rows(out(PPROF, "--text", "--show_bytes", program, first))[0], rows(out(PPROF, "--text", "--show_bytes", "-noinlines", program, first))[0]
+check("-noinlines: for the function it is in", (inlined["app::inlined"][0], "app::inlined" in host, host["app::host"]), (1400000, False, (1400000, 1400000)))
+check("-divide_by", rows(out(PPROF, "--text", "--show_bytes", "-divide_by=1000", program, first))[0]["app::inlined"], (1400, 1400))
+noisy = os.path.join(folder, "noisy.prof")  # the handler between two leaves
+with open(noisy, "wb") as f:
+    f.write(b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 1000, 0, 5, 4, 0x10, 0x7f01, 0x10, 0x20, 2, 4, 0x30, 0x7f01, 0x30, 0x20, 0, 1, 0)))
+check("--no-auto-signal-frm", [len(out(PPROF, "--collapsed", *options, noisy).splitlines()[0].split(";")) for options in ([], ["--no-auto-signal-frm"])], [2, 4])
 check_has("-tree", out(PPROF, "-tree", program, first), "app::deep")
 check_has("-peek", out(PPROF, "-peek=app::deep", program, first), "main")
 check_has("-traces", out(PPROF, "-traces", program, first), "app::deep")
@@ -161,7 +175,18 @@ if je:
     _, text, _ = run(JEPROF, "--interactive", program, "--base=" + je, je, stdin=b"top\nquit\n")
     check("at the prompt its total is zero", text, "Total: 0.0 MB\n")
     check("jeprof --show_bytes", bool(re.match(r"Total: \d{7} B\n", out(JEPROF, "--show_bytes", program, je))), True)
-    check("jeprof --dot -base=A B", bytes_of(JEPROF, "--dot", program, "-base=" + je, je, status=1)[0], b"")
+    less = os.path.join(folder, "less.heap")  # without the stack of large()
+    blocks = re.split(r"^(?=@)", open(je).read(), flags=re.M)
+    biggest = max(blocks[1:], key=lambda b: int(re.search(r"t\*: \d+: (\d+)", b).group(1)))
+    with open(less, "w") as f:
+        f.write("".join(b if b is not biggest else b[b.index("\nMAPPED"):] if "\nMAPPED" in b else "" for b in blocks))
+    grew = int(re.search(r"t\*: \d+: (\d+)", biggest).group(1))
+    table, total = rows(out(JEPROF, "--text", "--show_bytes", program, "--base=" + less, je))
+    check("jeprof --base=A B: what grew", (total, table["app::large"], table["main"], "app::small" in table), (grew, (0, grew), (0, grew), False))
+    text = bytes_of(JEPROF, "--dot", program, "-base=" + less, je)[0].decode()
+    check("jeprof --dot -base=A B: the first line", text.splitlines()[0], f'digraph "./a.out; {grew / 1048576:.1f} MB" {{')
+    check("jeprof --dot -base=A B: nodes", (text.count("large\\n"), text.count("small\\n")), (1, 0))
+    check("jeprof --dot -base=A B, the same", bytes_of(JEPROF, "--dot", program, "-base=" + je, je, status=1)[0], b"")
     check_has("jeprof --lines", out(JEPROF, "--lines", "--text", program, je), "work.cc:")
     table, _ = rows(out(JEPROF, "--text", "--show_bytes", "--retain=app::", program, je))
     check("jeprof --retain: only such frames", {n for n in table if not n.startswith("app::")}, set())
@@ -181,20 +206,42 @@ check("jeprof --help: its own", [o for o in ("retain", "exclude", "thread", "deb
 full = out(PPROF, "--text", "--no_strip_temp", program, first)
 check_has("--no_strip_temp", full, "app::Box<char>::fill(int)")
 
+locks = os.path.join(folder, "locks")  # as brpc calls it, both outputs in one
+with open(locks, "w") as f:
+    f.write("--- contention\ncycles/second=1000000000\nsampling period=1\n")
+    f.writelines(f"{(i + 1) * 1000000000} 2 @{l.split('@')[1]}\n" for i, l in enumerate(l for l in open(first) if "] @ 0x" in l))
+    f.write("".join(open(first).read().partition("MAPPED_LIBRARIES:\n")[1:]))
+r = subprocess.run([PPROF, "--text", "--contention", program, locks], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+check("brpc: --text --contention 2>&1", (r.returncode, [re.sub(r"\d+", "N", l) for l in r.stdout.replace(locks, "FILE").splitlines()[:3]]),
+      (0, [f"Using local file {program}.", "Using local file FILE.", "Total: N samples"]))
+waits = re.findall(r"^(\d+)000000000 2 @", open(locks).read(), re.M)
+table, total = rows(out(PPROF, "--text", "--mean_delay", program, locks))
+check_near("--mean_delay: time per wait", total, sum(map(int, waits)) / (2 * len(waits)), 0.0006)
+check_near("--mean_delay: of a function", table["main"][1], rows(out(PPROF, "--text", program, locks))[0]["main"][1] / rows(out(
+    PPROF, "--text", "--contentions", program, locks))[0]["main"][1], 0.0006)
+check("brpc: seconds without --contention", bool(re.match(r"Total: \d+\.000 seconds\n", out(PPROF, "--text", program, locks))), True)
+
 # ---- viewers: programs on PATH that keep what they get
 tools = os.path.join(folder, "tools")
 os.mkdir(tools)
-for name in ("gv", "evince", "xdg-open", "kcachegrind", "mybrowser"):
+for name in ("gv", "evince", "eog", "xdg-open", "kcachegrind", "mybrowser"):
     with open(os.path.join(tools, name), "w") as f:
         f.write(f'#!/bin/sh\necho "$@" >{folder}/{name}.args\nfor file; do :; done\ncp "${{file#file://}}" {folder}/{name}.shown\n')
     os.chmod(os.path.join(tools, name), 0o755)
 SHOWN = {"PATH": tools + ":" + os.environ["PATH"], "TMPDIR": folder, "BROWSER": ""}
-ROWS = [("--gv", "gv", "ps"), ("--evince", "evince", "pdf")] if DOT else []
+ROWS = [("--gv", "gv", "ps"), ("--evince", "evince", "pdf"), ("-eog", "eog", "png")] if DOT else []
 for option, viewer, kind in ROWS:
     check(f"{option}: nothing on stdout", bytes_of(PPROF, option, "--scale=2", program, first, env=SHOWN)[0], b"")
     check_picture(f"{option}: what {viewer} got", open(viewer + ".shown", "rb").read(), kind, FUNCTIONS)
 if DOT:
     check_has("--gv: its scale", open("gv.args").read(), "--scale=2")
+    os.remove("gv.shown")  # what gperftools' heap checker tells its users to say
+    bytes_of(PPROF, program, first, "--inuse_objects", "--lines", "--heapcheck", "--edgefraction=1e-10", "--nodefraction=1e-10", "--gv", env=SHOWN)
+    check_picture("the heap checker's line: what gv got", open("gv.shown", "rb").read(), "ps", ("work.cc:", "Total objects: "))
+    os.rename("xdg-open.shown", "before.shown") if os.path.exists("xdg-open.shown") else None
+    _, errors = bytes_of(PPROF, "--web", "-no_browser", program, first, env=SHOWN)
+    check("-no_browser: none is started", os.path.exists("xdg-open.shown"), False)
+    check_svg("-no_browser: the picture is where it says", open(re.search(r"file://(\S+)", errors).group(1), "rb").read(), FUNCTIONS)
     _, errors = bytes_of(PPROF, "--web", program, first, env=SHOWN)
     check_has("--web: says so", errors, "Loading web page file://" + folder)
     check_svg("--web: what the browser got", open("xdg-open.shown", "rb").read(), FUNCTIONS)

@@ -51,6 +51,12 @@ check("exit", status, 0)
 check_has("greeting", seen, "Welcome to jeprof!  For help, type 'help'.\n(jeprof) top\nTotal: 5.1 MB\n")
 check("top has at most ten rows", 5 <= len(re.findall(r"^ +\d+\.\d +\d+\.\d%", seen.split("top1")[0], re.M)) <= 10, True)
 check("top1 has one", len(re.findall(r"^ +\d+\.\d +\d+\.\d%", seen.split("top1")[1], re.M)), 1)
+je = jemalloc_of(folder, program)
+if je:  # what jemalloc itself wrote, as the notes have it
+    status, seen = on_terminal([JEPROF, program, je], ["top", "top40", "quit"])
+    check("jemalloc's own: exit", status, 0)
+    check_has("jemalloc's own: the table", seen, "(jeprof) top\nTotal: ")
+    check("jemalloc's own: who allocates", [n for n in ("app::small", "app::large", "app::deep", "app::host", "main") if f"% {n}\n" not in seen], [])
 status, seen = on_terminal([PPROF, program, heap], ["nonsense", "", "help", "quit now"])
 check_has("pprof's own name", seen, "Welcome to pprof!")
 check_has("unknown command", seen, "Unknown command: try 'help'.\n(pprof) \n(pprof) help\n")
@@ -73,6 +79,22 @@ check_has("list", text, "ROUTINE ====================== app::deep in ")
 check_has("a bad regexp is told and survived", errors, "bad regexp 'a(b'")
 check("and the next line works", text.count("Total: 5.1 MB"), 3)
 
+many = os.path.join(folder, "many.folded")
+with open(many, "w") as f:
+    f.write("".join(f"main;f{i} {i + 1}\n" for i in range(30)))
+_, text, _ = run(PPROF, "--interactive", many, stdin=b"top\ntop 12\ntop100\n")
+check("top: ten rows unless told", [len(t.splitlines()) - 1 for t in text.split("Total: ")[1:]], [10, 12, 31])
+
+# the other name of top; what stands behind a command lasts for that line
+_, text, errors = run(PPROF, "--interactive", program, heap, stdin=b"text2\ntop2\ntop2 --cum\ntop2\ntop3 --lines\ntop2\ntop2 -cum\n")
+tables = [t.splitlines() for t in text.split("Total: 5.1 MB\n")[1:]]
+check("text is top", (tables[0], len(tables[0])), (tables[1], 2))
+check("--cum: the largest of all comes first", tables[2][0].split()[3:], ["5.1", "100.0%", tables[2][0].split()[5]])
+check("--cum lasts for one line", (tables[3], tables[2] != tables[1]), (tables[1], True))
+check("-cum is the same", tables[6], tables[2])
+check("--lines: file and line", [bool(re.search(r"work\.cc:\d+$", l)) for l in tables[4]], [True] * 3)
+check("--lines lasts for one line", tables[5], tables[1])
+
 # viewers in the background, files, and what came after the old tools
 tools = os.path.join(folder, "tools")
 os.mkdir(tools)
@@ -82,17 +104,20 @@ for name in ("gv", "evince", "xdg-open", "kcachegrind"):
     os.chmod(os.path.join(tools, name), 0o755)
 ENV = {"PATH": tools + ":" + os.environ["PATH"], "TMPDIR": folder, "BROWSER": ""}
 calls, picture = os.path.join(folder, "x.callgrind"), os.path.join(folder, "x.dot")
-lines = ["weblist app::deep", "callgrind " + calls, "callgrind", f"dot app::deep >{picture}", "disasm app::deep", "peek app::deep", "tree",
+lines = ["weblist app::deep -app::large", "web app::deep", "callgrind " + calls, "callgrind", f"dot app::deep >{picture}", "disasm app::deep", "peek app::deep", "tree",
          "traces", "collapsed", "tags", "exit", "top"]
 status, text, errors = run(PPROF, "--interactive", program, heap, stdin="\n".join(lines).encode(), env=ENV)
 check("many commands: exit", status, 0)
 check_has("callgrind FILE", open(calls).read(), "events: inuse_space")
 check_has("dot >FILE", open(picture).read(), "digraph")
-check_has("weblist", errors, "Loading web page file://" + folder)
+pages = re.findall(r"Loading web page file://(%s\S+)" % re.escape(folder), errors)
+check("weblist and web: a page, a picture", [p.rpartition(".")[2] for p in pages], ["html", "svg"])
+check_has("weblist", open(pages[0]).read(), "<pre>\nROUTINE ====================== app::deep in ")
+check("web", [w in open(pages[1]).read() for w in ("deep", "large")], [True, False])
+check_has("what is left out is said", errors, "Ignoring samples in call stacks that match 'app::large'")
 check_has("disasm", text, "ROUTINE ====================== app::deep\n")
 check("collapsed", bool(re.search(r"^\S*main;app::small\(\);app::Box<char>::fill\(int\) 1000000$", text, re.M)), True)
 check("exit ends it", "Total:" in text, False)
-import time
 for name in ("xdg-open", "kcachegrind"):  # they were not waited for
     for _ in range(600):
         if os.path.exists(os.path.join(folder, name + ".shown")):
@@ -117,12 +142,12 @@ check("nothing changed", text, "Total: 0.0 MB\n")
 if PEER_JEPROF:
     je = jemalloc_of(folder, program)
     if je:
-        _, theirs, _ = run(PEER_JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
-        _, ours, _ = run(JEPROF, "--interactive", program, je, stdin=b"top\ntop3 --cum\nquit\n")
+        _, theirs, _ = run(PEER_JEPROF, "--interactive", program, je, stdin=b"top40\ntop3 --cum\nquit\n")
+        _, ours, _ = run(JEPROF, "--interactive", program, je, stdin=b"top40\ntop3 --cum\nquit\n")
         totals = lambda text: [l for l in text.splitlines() if l.startswith("Total")]
         check("totals as jeprof", totals(ours), totals(theirs))
         for name in ("app::small", "app::large", "main"):
-            check(f"{name} as jeprof", rows(ours)[0].get(name), rows(theirs)[0].get(name))
+            check(f"{name} as jeprof", rows(ours)[0].get(name, "none"), rows(theirs)[0].get(name))
 
 # ---- settings, beside those of the Go tool's prompt
 labelled = Profile([("objects", "count"), ("space", "bytes")], [
@@ -176,6 +201,7 @@ check("mean_space", re.findall(r"Total: (\S+)", ours("show_bytes", "mean_space",
 check("they last", ours("focus=alloc", "top", "top")[1].count("After focusing on 'alloc'"), 2)
 text = ours("focus=x y", "sort=cum", "options")[1]
 check("options: as many as are in the help", len(re.findall(r"^  \w+ +=", text, re.M)), len(re.findall(r"^    \w+ ", ours("help")[1], re.M)))
+check("o is options", ours("focus=x y", "sort=cum", "o")[1], text)
 check("options: values", dict(re.findall(r"^  (focus|sort|granularity|sample_index|nodecount) += (.*?) *(?://:.*)?$", text, re.M)),
       {"focus": "x y", "sort": "cum", "granularity": "functions", "sample_index": "space", "nodecount": "-1"})
 check("options: what may be", re.findall(r"(sort|sample_index) .*//: (.*)", text), [("sample_index", "[objects | space]"), ("sort", "[cum | flat]")])

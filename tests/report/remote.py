@@ -128,6 +128,13 @@ check("kept as it came", open(os.path.join(kept, files[0]), "rb").read(), Server
 for part in ("Using remote profile at " + host + "/pprof/heap.", f"Fetching /pprof/heap profile from http://{host}/pprof/heap to\n  {kept}/work.",
              "Wrote profile to " + os.path.join(kept, files[0]), "Dynamically gathered profile is in " + os.path.join(kept, files[0])):
     check_has("heap: what it says", errors, part)
+check_has("heap: what to do next", errors, f"If you want to investigate this profile further, you can do:\n\n  pprof \\\n    {program} \\\n    {kept}/{files[0]}\n")
+apart = {k: os.path.join(folder, k) for k in ("PPROF_TMPDIR", "JEPROF_TMPDIR", "HOME")}
+for tool, env, place in ((PPROF, {}, apart["PPROF_TMPDIR"]), (JEPROF, {}, apart["JEPROF_TMPDIR"]),
+                         (PPROF, {"PPROF_TMPDIR": ""}, apart["HOME"] + "/pprof"), (JEPROF, {"JEPROF_TMPDIR": ""}, apart["HOME"] + "/jeprof")):
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    out(tool, "--text", host + "/pprof/heap", env={**ENV, **apart, **env})
+    check(f"{os.path.basename(tool)} {env}: kept in its own folder", len(os.listdir(place)), 1)
 if PEER_PPROF and shutil.which("curl"):
     theirs, their_total = rows(out(PEER_PPROF, "--text", "--show_bytes", host + "/pprof/heap", env=ENV))
     check("as google-pprof: total", total, their_total)

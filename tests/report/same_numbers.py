@@ -100,6 +100,8 @@ for kind in ("heap/524288", "heap_v2/524288", "heap_v2/1", "heap", "growth"):
         f.writelines(l + "\n" for l in text.replace("@ heapprofile", "@ " + kind, 1).splitlines() if not l.startswith("     0:"))
     if not PEER_PPROF:
         break
+    said = lambda tool: [l for l in run(tool, "--text", program, other)[2].splitlines() if re.match("Adjusting|Heap version|Using", l)]
+    check(f"{kind}: what is said", said(PPROF), said(PEER_PPROF))
     for options in (["--show_bytes"], ["--inuse_objects"]):
         theirs, their_total = rows(out(PEER_PPROF, "--text", *options, program, other))
         ours, our_total = rows(out(PPROF, "--text", *options, program, other))
@@ -113,7 +115,7 @@ if PEER_PPROF:
         f.write("--- contention\ncycles/second=2400000000\nsampling period=100\n")
         f.writelines(f"{(i + 1) * 1000000} {i + 1} @{s}\n" for i, s in enumerate(stacks))
         f.write(text[text.index("MAPPED_LIBRARIES:") + 18:])
-    for options in ([], ["--contentions"], ["--contention"]):
+    for options in ([], ["--contentions"], ["--contention"], ["--total_delay"]):
         theirs, their_total = rows(out(PEER_PPROF, "--text", *options, program, locks))
         ours, our_total = rows(out(PPROF, "--text", *options, program, locks))
         check_near(f"contention {options}: total", our_total, their_total, 0.0015)

@@ -128,6 +128,23 @@ def jemalloc_of(folder, program, name="je", sample=0):
     return found[-1]
 
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def in_browser(path, script, *flags):
+    """What the script, behind all that is in the picture or page, leaves as JSON in data-seen of the outermost element; or None."""
+    with open(path) as f:
+        text = f.read()
+    with open(path, "w") as f:
+        f.write(text.replace("</body>", "<script>" + script + "</script></body>") if path.endswith(".html") else
+                "<script><![CDATA[".join(["</svg>".join(text.split("</svg>")[:-1]), script]) + "]]></script></svg>")
+    dom = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=1000,600",
+                          "--user-data-dir=" + os.path.dirname(path) + "/c", *flags, "file://" + path], capture_output=True, timeout=120).stdout.decode()
+    m = re.search(r'data-seen="([^"]*)"', dom)
+    check(f"{os.path.basename(path)}: the script ran", m is not None, True)
+    return json.loads(m.group(1).replace("&quot;", '"').replace("&amp;", "&")) if m else None
+
+
 def rows(text):
     """Perl pprof's table: {name without (inline): (flat, cum)}, and the total."""
     table, total = {}, None

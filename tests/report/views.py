@@ -172,6 +172,10 @@ check_same("tags", data, table)
 check("tags", [(r["key"], r["label"], r["value"]) for r in data["rows"]],
       [("bytes", "20000", 80000), ("bytes", "4096", 4096), ("bytes", "1000", 2000), ("request", "17", 80000),
        ("user", "annette", 80000), ("user", "ann", 4096), ("user", "bob", 2000), ("wait", "3", 800)])
+shared = Profile([("objects", "count")], [(["a"], {"objects": 3}, {"user": "ann", "bytes": (8, "bytes")}), (["b"], {"objects": 4}, {"user": "ann", "bytes": (9, "bytes")}),
+                                          (["b"], {"objects": 5}, {"bytes": (8, "bytes")})]).write(os.path.join(folder, "shared.pb.gz"))
+check("tags: samples with one label add up", [(r["key"], r["label"], r["value"]) for r in json.loads(out(VITRINE, "tags", "--json", shared))["rows"]],
+      [("bytes", "8", 8), ("bytes", "9", 4), ("user", "ann", 7)])
 check_has("tags: numbers with their unit for people", text, "4.00kB")
 check("tags: after the filters", [r["label"] for r in json.loads(out(
     VITRINE, "tags", "--json", "--focus=alloc", "--type=objects", labelled))["rows"]], ["1000", "4096", "bob", "ann"])

@@ -141,6 +141,28 @@ TEST(read_heap, a_header_that_counts_more_than_the_lines_is_noted) {
     profile_free(p);
 }
 
+TEST(read_heap, a_header_that_counts_more_allocations_is_noted) {
+    struct profile *p = good("heap profile: 1: 100 [9: 900] @ heapprofile\n"
+                             "1: 100 [1: 100] @ 0x400010\n" MAPS);
+    assert_has_note(p, "counts 900 bytes allocated, the stacks that follow sum to 100");
+    profile_free(p);
+}
+
+TEST(read_heap, other_writers_names_for_the_types_are_known) {
+    struct profile *p = good("heap profile: 1: 1000 [1: 1000] @ heapz_v2/1000\n"
+                             "1: 1000 [1: 1000] @ 0x400010\n" MAPS);
+    assert_total(p, "inuse_space", 1000 / (1 - exp(-1.0)));
+    profile_free(p);
+    p = good("heap profile: 1: 1000 [1: 1000] @ growthz/1000\n1: 1000 [1: 1000] @ 0x400010\n" MAPS);
+    assert_int_equal(p->kind, PROFILE_GROWTH);
+    assert_total(p, "inuse_space", 1000);
+    profile_free(p);
+    p = good(
+        "heap profile: 1: 1000 [1: 1000] @ fragmentation\n1: 1000 [1: 1000] @ 0x400010\n" MAPS);
+    assert_total(p, "inuse_space", 1000);
+    profile_free(p);
+}
+
 TEST(read_heap, lines_may_end_in_cr_and_the_map_may_be_short) {
     struct profile *p = good("heap profile: 1: 100 [1: 100] @ heapprofile\r\n"
                              "1: 100 [1: 100] @ 0x400010\r\n\r\n--- Memory map:\r\n"
@@ -253,6 +275,31 @@ TEST(read_cpu, a_caller_that_all_stacks_share_stays) {
     profile_free(p);
 }
 
+TEST(read_cpu, the_handler_stays_when_asked_to) {
+    const uint64_t words[] = {0,        3,      0,        1000,     0, 1, 4,
+                              0x400010, 0x7f01, 0x400010, 0x400020, 0, 1, 0};
+    char file[1024];
+    size_t n = cpu_file(file, 8, false, words, sizeof words / sizeof *words, "");
+    for (unsigned keeps = 0; keeps < 2; keeps++) {
+        struct report_options o = {.keeps_handler = keeps};
+        struct report_error e = {""};
+        struct profile *p;
+        assert_int_equal(report_read_bytes("f", file, n, &o, &p, &e), 0);
+        assert_int_equal(p->stacks[0].n, keeps ? 4 : 2);
+        profile_free(p);
+    }
+}
+
+TEST(read_cpu, a_version_that_is_not_known_is_refused) {
+    const uint64_t words[] = {0, 3, 1, 1000, 0, 0, 1, 0};
+    char file[1024];
+    struct profile *p;
+    struct report_error e = {""};
+    size_t n = cpu_file(file, 8, false, words, sizeof words / sizeof *words, "");
+    assert_int_not_equal(read_n(file, n, &p, &e), 0);
+    assert_string_equal(e.line, "'f': is a CPU profile of version 1, only 0 is known");
+}
+
 TEST(read_cpu, every_cut_is_noticed) {
     char file[1024];
     size_t n = cpu_file(file, 8, false, cpu_words, N_CPU_WORDS, "");
@@ -283,6 +330,20 @@ TEST(read_contention, what_brpc_writes_is_read) {
     assert_total(p, "delay", 500);
     assert_int_equal(p->n_mappings, 1);
     profile_free(p);
+}
+
+TEST(read_contention, all_first_lines_are_known) {
+    static const char *const first[] = {
+        "--- contention", "--- contention:", "--- contentionz 1 ---", "--- mutex:", "--- Stacks:"};
+    for (unsigned i = 0; i < sizeof first / sizeof *first; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "%s\ncycles/second=1000000000\n500 2 @ 0x400010\n",
+                       first[i]);
+        struct profile *p = good(text);
+        assert_int_equal(p->kind, PROFILE_CONTENTION);
+        assert_total(p, "delay", 500);
+        profile_free(p);
+    }
 }
 
 TEST(read_contention, a_missing_clock_is_assumed_and_said) {
@@ -463,9 +524,49 @@ static size_t pack(const void *bytes, size_t n, unsigned char *out, size_t room)
 TEST(read_proto, packed_it_is_the_same) {
     struct message m = proto(&no_fault);
     unsigned char packed[1000];
-    struct profile *p = good_n(packed, pack(m.bytes, m.n, packed, sizeof packed));
+    size_t n = pack(m.bytes, m.n, packed, sizeof packed);
+    struct profile *p = good_n(packed, n);
     check_proto(p);
     profile_free(p);
+    for (size_t at = 11; at < n; at += 5) {
+        struct report_error e = {""};
+        assert_true(read_n(packed, at, &p, &e) != 0);
+        assert_non_null(strstr(e.line, "is a gzip file that is cut"));
+    }
+}
+
+/* As `cat a.pb b.pb` makes it, packed or not: numbers of strings would be those of the other one. */
+TEST(read_proto, two_profiles_in_one_file_are_refused) {
+    struct message m = proto(&no_fault);
+    unsigned char both[2 * sizeof m.bytes], packed[2000];
+    struct profile *p;
+    struct report_error e = {""};
+    memcpy(both, m.bytes, m.n);
+    memcpy(both + m.n, m.bytes, m.n);
+    assert_int_not_equal(read_n(both, 2 * m.n, &p, &e), 0);
+    assert_non_null(strstr(e.line, "'f': is a damaged pprof profile: two "));
+    size_t n = pack(m.bytes, m.n, packed, 1000);
+    n += pack(m.bytes, m.n, packed + n, 1000);
+    assert_int_not_equal(read_n(packed, n, &p, &e), 0);
+    assert_non_null(strstr(e.line, "with one id"));
+}
+
+TEST(read_proto, an_id_is_for_one_thing) {
+    const struct {
+        unsigned field;
+        const char *says;
+    } rows[] = {{3, "two mappings with one id"},
+                {4, "two locations with one id"},
+                {5, "two functions with one id"}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct message m = proto(&no_fault), again = NUMBERS(1, 1);
+        struct profile *p;
+        struct report_error e = {""};
+        put_message(&m, rows[i].field, &again);
+        assert_int_not_equal(read_n(m.bytes, m.n, &p, &e), 0);
+        if (strstr(e.line, rows[i].says) == NULL)
+            fail_msg("expected '%s', seen '%s'", rows[i].says, e.line);
+    }
 }
 
 TEST(read_proto, what_refers_to_nothing_is_refused) {
