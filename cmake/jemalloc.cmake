@@ -7,7 +7,8 @@ set(VT_JEMALLOC_SOURCES
     src/dialect/door_jemalloc.c src/dialect/jemalloc_alloc.c src/dialect/jemalloc_environment.c src/dialect/jemalloc_say.c
     src/dialect/jemalloc_names.c src/dialect/jemalloc_ctl.c src/dialect/jemalloc_nodes.c src/dialect/jemalloc_arenas.c
     src/dialect/jemalloc_settings.c src/dialect/jemalloc_snapshot.c src/dialect/jemalloc_prof.c src/dialect/jemalloc_samples.c
-    src/dialect/jemalloc_history.c src/dialect/jemalloc_hooks.c src/dialect/jemalloc_print.c src/probe/history.c src/dump/history_jemalloc.c)
+    src/dialect/jemalloc_history.c src/dialect/jemalloc_hooks.c src/dialect/jemalloc_print.c src/dialect/jemalloc_print_arena.c src/dialect/jemalloc_print_write.c
+    src/probe/history.c src/dump/history_jemalloc.c)
 
 # The names of C and C++ with jemalloc's rules: the thread's arena, and what options fill blocks with.
 set(VT_JEMALLOC_RENAMES vt__malloc_slow=vt__je_malloc_slow vt__malloc=vt__je_malloc vt__calloc=vt__je_calloc

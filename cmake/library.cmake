@@ -27,13 +27,13 @@ set(VT_SOURCES
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
-    src/os/file.c src/os/timer.c src/heap/own.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
+    src/os/file.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
     src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
     src/dump/waits_source.c src/dump/contention_text.c
     src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
-    src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/profiler_own.c)
+    src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c
     src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")

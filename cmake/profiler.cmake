@@ -16,7 +16,7 @@ set(VT_PROFILER_SOURCES
     src/dump/out.c src/dump/modules.c src/dump/file.c src/dump/proto.c
     src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c src/dump/contention_text.c
     src/life/start_profiler.c src/life/forks.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/cpu_births.c src/life/no_labels.c
-    src/dialect/gperftools_cpu.c src/dialect/profiler_other.c)
+    src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_other.c)
 
 add_library(profiler SHARED ${VT_PROFILER_SOURCES} src/stack/own_shared.c src/dialect/pthread.c src/dialect/dlclose.c)
 vt_flags(profiler)

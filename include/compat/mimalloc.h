@@ -188,7 +188,6 @@ MI_CALL void mi_heap_destroy(mi_heap_t *heap); /* blocks in use are freed */
 MI_CALL void mi_heap_collect(mi_heap_t *heap, bool force) mi_attr_noexcept;
 mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_main(void);
 mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_of(const void *p);
-mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy, void *arena);
 MI_CALL void mi_heap_set_numa_affinity(mi_heap_t *heap, int numa_node);
 
 /* What the calling thread allocates from: by mi_malloc, malloc, operator new. */
@@ -365,7 +364,7 @@ typedef int mi_arena_id_t;
 typedef void *mi_arena_id_t;
 #endif
 
-/* 0 or an errno. */
+/* 0 or an errno. What is reserved is everybody's until a heap is made in it; if it is exclusive, such heaps' alone from the start. */
 MI_CALL int mi_reserve_os_memory(size_t size, bool commit, bool allow_large) mi_attr_noexcept;
 MI_CALL int mi_reserve_os_memory_ex(size_t size, bool commit, bool allow_large, bool exclusive,
                                     mi_arena_id_t *arena_id) mi_attr_noexcept;
@@ -378,6 +377,7 @@ MI_CALL int mi_reserve_huge_os_pages_interleave(size_t pages, size_t numa_nodes,
                                                 size_t timeout_msecs) mi_attr_noexcept;
 MI_CALL int mi_reserve_huge_os_pages(size_t pages, double max_secs,
                                      size_t *pages_reserved) mi_attr_noexcept;
+/* Always false: the program's own memory cannot be used. */
 MI_CALL bool mi_manage_os_memory(void *start, size_t size, bool is_committed, bool is_large,
                                  bool is_zero, int numa_node) mi_attr_noexcept;
 MI_CALL bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committed, bool is_large,
@@ -389,7 +389,10 @@ MI_CALL size_t mi_arena_min_alignment(void) mi_attr_noexcept;
 MI_CALL size_t mi_arena_min_size(void) mi_attr_noexcept;
 MI_CALL void mi_arenas_print(void) mi_attr_noexcept;
 MI_CALL void mi_debug_show_arenas(void) mi_attr_noexcept;
+/* Its blocks come from this arena and from nowhere else; NULL when there is none of this id. */
 mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_new_in_arena(mi_arena_id_t arena_id);
+mi_decl_nodiscard MI_CALL mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy,
+                                                    mi_arena_id_t arena_id);
 
 /* ---- parts of a process ---- */
 

@@ -7,12 +7,14 @@
  *   CPUPROFILE_PER_THREAD_TIMERS     cpu_clock=thread, which it is by default
  *   CPUPROFILE_TIMER_SIGNAL=N        the same, and cpu_signal=N
  *   CPUPROFILE_USE_PID               FILE_PID from the first process on
+ *   PMIX_RANK and others             FILE.rank-N, see gperftools_rank.c
  *
  * An option that was set by our own name counts more. Translation, no logic. Climate: host.
  */
 #include <stdatomic.h>
 
 #include "conf/options.h"
+#include "dialect/gperftools_rank.h"
 #include "dialect/profiler.h"
 #include "heap/upcalls.h"
 #include "life/cpu.h"
@@ -76,8 +78,13 @@ __attribute__((constructor)) static void begin_if_asked(void) {
         return; /* most programs do not ask, and their library starts with their first malloc */
     if (vt__profiler_elsewhere() != NULL || vt__life_start() != 0) return;
     bool is_gperftools = file != NULL && vt_opt_text(cpu_profile) == NULL;
+    char rank[64] = "";
+    struct vt_text t = {rank, sizeof(rank) - 1, 0, false, NULL, NULL};
+    bool wants_pid = is_gperftools && vt__gperftools_put_rank(&t);
+    rank[t.len] = '\0';
     if (is_gperftools) read_variables(file);
-    vt__life_cpu_begin(is_gperftools, is_gperftools && is_on("CPUPROFILE_USE_PID"));
+    vt__life_cpu_begin(is_gperftools, wants_pid || (is_gperftools && is_on("CPUPROFILE_USE_PID")),
+                       rank);
 }
 
 /* ---- functions ---- */

@@ -1,7 +1,8 @@
 /* gperftools_heap.c - heap profiles by gperftools' names: heap-profiler.h, and HEAPPROFILE with what belongs to it.
  *
  * Every allocation is counted (exact mode), with the size that was asked for. Files are PREFIX.NNNN.heap; in a child,
- * whether by fork or by exec, PREFIX_PID.NNNN.heap. A line on stderr tells of each, and why.
+ * whether by fork or by exec, PREFIX_PID.NNNN.heap; in a parallel job's, gperftools_rank.c. A line on stderr tells of each, and
+ * why.
  *
  * Translation, no logic.   Climate: host.
  */
@@ -13,6 +14,7 @@
 
 #include "conf/options.h"
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_rank.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
@@ -201,7 +203,10 @@ void vt__gperftools_heap_begin(void) {
     uint64_t first_pid = vt__life_cut_mark(path);
     bool is_child = g->wants_pid || (first_pid != 0 && first_pid != (uint64_t)vt__os_pid());
     if (first_pid == 0) vt__life_mark(names, vt_countof(names), path);
-    if (start(path) != 0) return;
+    t.len = vt__str_len(path);
+    if (vt__gperftools_put_rank(&t)) is_child = true;
+    path[t.len] = '\0';
+    if (t.is_cut || start(path) != 0) return;
     if (is_child) {
         vt__life_heap_set_process(VT_PROCESS_EXECED);
         t.len = vt__str_len(path);

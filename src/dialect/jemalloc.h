@@ -10,7 +10,7 @@
  *   jemalloc_prof.c          heap profiles in its manner, the leak summary
  *   jemalloc_hooks.c         hooks for every allocation
  *   jemalloc_samples.c       hooks for samples, prof.stats; jemalloc_history.c prof_recent and the log
- *   jemalloc_print.c         malloc_stats_print
+ *   jemalloc_print*.c        malloc_stats_print
  *
  * Climate: host, but for the environment and the functions that allocate (malloc).
  */

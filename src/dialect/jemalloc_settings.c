@@ -11,7 +11,7 @@
 #include "os/os.h"
 
 #define NAME_BYTES 32
-#define MAX_CACHES 4093u
+#define MAX_CACHES 4094u
 
 /* ---- where address space comes from ---- */
 

@@ -41,7 +41,7 @@ static bool read_number(const char **s, long *out) {
     if (*c < '0' || *c > '9') return false;
     for (; *c >= '0' && *c <= '9'; c++)
         if (__builtin_mul_overflow(n, 10L, &n) || __builtin_add_overflow(n, *c - '0', &n))
-            n = LONG_MAX / 10;
+            n = LONG_MAX; /* and stays it */
     *out = is_negative ? -n : n;
     *s = c;
     return true;

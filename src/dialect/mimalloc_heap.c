@@ -22,11 +22,6 @@ static mi_heap_t *heap_of(struct vt_own *o) { return o != NULL ? (mi_heap_t *)o 
 
 VT_EXPORT mi_heap_t *mi_heap_new(void) { return (mi_heap_t *)vt__own_new(); }
 
-VT_EXPORT mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy, void *arena) {
-    (void)heap_tag, (void)allow_destroy, (void)arena;
-    return mi_heap_new();
-}
-
 static bool is_main_told(const mi_heap_t *heap, const char *what) {
     struct vt_mi_message m;
     if (own_of(heap) != NULL) return false;

@@ -133,6 +133,7 @@ struct vt_mi_figures {
     struct vt_mi_count malloc_bins[VT_MI_N_BINS], page_bins[VT_MI_N_BINS];
 };
 void vt__mi_figures(struct vt_mi_figures *out);
+void vt__mi_note_start(void); /* what elapsed is told from here on */
 
 struct vt_mi_process {
     size_t elapsed_ms, user_ms, system_ms, rss, peak_rss, commit, peak_commit, faults;
@@ -154,8 +155,8 @@ void vt__mi_fill(void *stats, const struct vt_mi_field *fields, size_t n);
 char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
                   size_t stat_version, size_t buf_bytes, char *buf);
 
-int vt__mi_reserve(size_t n_bytes, size_t *number); /* an arena's; 0 or an errno */
-void *vt__mi_arena_at(size_t number, size_t *n_bytes);
+/* A tract of this number; 0 or an errno. */
+int vt__mi_reserve(size_t n_bytes, bool is_exclusive, unsigned *number);
 
 VT_HIDDEN_END
 

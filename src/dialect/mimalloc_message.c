@@ -175,6 +175,7 @@ static void at_exit(void *unused) {
 
 void vt__mi_begin_process(void) {
     is_main = true;
+    vt__mi_note_start();
     if (is_verbose()) mi_options_print_out(NULL, NULL);
     say_process("process init: ");
     if (is_verbose() && (vt__os_n_nodes() > 1 || vt__mi_line.line == VT_MI_V2)) {

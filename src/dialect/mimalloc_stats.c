@@ -19,7 +19,7 @@ static struct {
     _Atomic int64_t estimated_before;        /* estimated peaks up to here were before it, too */
 } seen;
 
-__attribute__((constructor)) static void note_start(void) {
+void vt__mi_note_start(void) {
     atomic_store_explicit(&seen.start_ms, vt__os_now_ms(), memory_order_relaxed);
 }
 
@@ -154,6 +154,7 @@ void vt__mi_figures(struct vt_mi_figures *f) {
 void vt__mi_process(struct vt_mi_process *out) {
     struct vt_mi_figures f;
     struct vt_usage u;
+    (void)vt__mi_started(); /* the first call of all may be this one */
     vt__mi_figures(&f);
     vt__os_usage(&u);
     uint64_t start_ms = atomic_load_explicit(&seen.start_ms, memory_order_relaxed);

@@ -4,17 +4,23 @@
 #define VT_DIALECT_MIMALLOC_TYPED_H
 
 #include <errno.h>
+#include <limits.h>
 
 #include "dialect/mimalloc_impl.h"
 
-/* ---- arenas: an id is the number, 0 is none ---- */
+/* ---- arenas: an id is the number of a tract, 0 is none ---- */
+
+static struct vt_tract *tract_of(mi_arena_id_t id) {
+    intptr_t number = (intptr_t)id;
+    return number >= 0 && number <= INT_MAX ? vt__tract((unsigned)number) : NULL;
+}
 
 VT_EXPORT int mi_reserve_os_memory_ex(size_t size, bool commit, bool allow_large, bool exclusive,
                                       mi_arena_id_t *arena_id) {
-    size_t number = 0;
-    (void)commit, (void)allow_large, (void)exclusive;
-    int err = vt__mi_reserve(size, &number);
-    if (arena_id != NULL) *arena_id = (mi_arena_id_t)(intptr_t)number;
+    unsigned number = 0;
+    (void)commit, (void)allow_large;
+    int err = vt__mi_reserve(size, exclusive, &number);
+    if (arena_id != NULL) *arena_id = (mi_arena_id_t)(intptr_t)(err == 0 ? number : 0);
     return err;
 }
 
@@ -34,8 +40,9 @@ VT_EXPORT bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committe
 }
 
 VT_EXPORT void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) {
-    size_t n_bytes;
-    void *at = vt__mi_arena_at((size_t)(intptr_t)arena_id, &n_bytes);
+    size_t n_bytes = 0;
+    const struct vt_tract *t = tract_of(arena_id);
+    void *at = t != NULL ? vt__tract_area(t, &n_bytes) : NULL;
     if (size != NULL) *size = n_bytes;
     return at;
 }
@@ -47,8 +54,14 @@ VT_EXPORT bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) {
 }
 
 VT_EXPORT mi_heap_t *mi_heap_new_in_arena(mi_arena_id_t arena_id) {
-    (void)arena_id;
-    return mi_heap_new();
+    struct vt_tract *t = tract_of(arena_id);
+    if ((intptr_t)arena_id == 0) return mi_heap_new(); /* in any */
+    return t != NULL ? (mi_heap_t *)vt__own_new_in(t) : NULL;
+}
+
+VT_EXPORT mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy, mi_arena_id_t arena_id) {
+    (void)heap_tag, (void)allow_destroy;
+    return mi_heap_new_in_arena(arena_id);
 }
 
 /* ---- statistics ---- */

@@ -1,6 +1,7 @@
 /* chunk.c - who gets which slices of which chunk.
  *
- *   shard   one per NUMA node: its partly used chunks, in 64 bins by their longest run of free slices
+ *   shard   one per NUMA node: its partly used chunks, in 64 bins by their longest run of free slices; one per tract (tract.c): all
+ *           of its chunks
  *   pool    chunks that are wholly free, as two bitmaps (free; free and clean), and the growth of the window
  *
  * A small request takes the smallest sufficient run, from the fullest chunk of the first few; a chunk whose last slice
@@ -18,7 +19,7 @@
 #include "os/os.h"
 
 struct chunk *vt__chunks;
-struct vt_shard vt__shards[VT_MAX_NODES];
+struct vt_shard vt__shards[VT_MAX_SHARDS];
 struct vt_pool vt__pool = {.lock = VT_LOCK_INIT(VT_LOCK_POOL)};
 
 /* ---- bits ---- */
@@ -104,6 +105,8 @@ static void set_bit(uint64_t *map, size_t i, bool on) {
 }
 
 static bool get_bit(const uint64_t *map, size_t i) { return (map[i / 64] >> (i % 64) & 1) != 0; }
+
+bool vt__pool_has(size_t chunk) { return get_bit(vt__pool.free_map, chunk); }
 
 void vt__pool_put(size_t chunk) {
     struct chunk *c = &vt__chunks[chunk];
@@ -214,16 +217,17 @@ static void join_shard(struct chunk *c, const struct vt_shard *sh) {
     atomic_store_explicit(&c->node, (uint8_t)(sh - vt__shards), memory_order_relaxed);
 }
 
-/* n chunks in a row out of the pool for a shard, by growing if needed. Under the locks of both. */
-static int pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out) {
+void vt__pool_join(size_t chunk, const struct vt_shard *sh) {
+    vt__pool_remove(chunk);
+    join_shard(&vt__chunks[chunk], sh);
+}
+
+int vt__pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out) {
     for (int tries = 0; tries < GROW_TRIES; tries++) {
         bool found = n == 1 && align == 1 ? pool_find_one(out) : pool_find_run(n, align, out);
         if (found) {
             if (!limit_allows(*out, n)) return -ENOMEM;
-            for (size_t i = 0; i < n; i++) {
-                vt__pool_remove(*out + i);
-                join_shard(&vt__chunks[*out + i], sh);
-            }
+            for (size_t i = 0; i < n; i++) vt__pool_join(*out + i, sh);
             return 0;
         }
         if (is_over(vt_opt(limit), n)) return -ENOMEM;
@@ -261,7 +265,7 @@ static struct chunk *find_chunk(struct vt_shard *sh, unsigned n, uint64_t starts
 static struct chunk *fresh_chunk(struct vt_shard *sh) {
     size_t i = 0;
     vt_lock(&vt__pool.lock);
-    int err = pool_take(sh, 1, 1, &i);
+    int err = vt__pool_take(sh, 1, 1, &i);
     vt_unlock(&vt__pool.lock);
     return err == 0 ? &vt__chunks[i] : NULL;
 }
@@ -310,17 +314,37 @@ static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, unsigned cls, s
     return (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first);
 }
 
+static uint64_t starts_of(size_t align) {
+    return align == 1 || align == VT_ROOM_TO_GROW ? ~UINT64_C(0) : aligned_bits(align);
+}
+
+bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, unsigned cls, slab_id *first,
+                   size_t *n_clean) {
+    struct chunk *c = find_chunk(sh, n, starts_of(align));
+    if (c != NULL) *first = cut(c, n, starts_of(align), cls, n_clean);
+    return c != NULL;
+}
+
 static int take_from_shard(unsigned n, size_t align, unsigned cls, slab_id *first,
                            size_t *n_clean) {
     struct vt_shard *sh = my_shard();
     bool is_roomy = align == VT_ROOM_TO_GROW;
-    uint64_t starts = is_roomy || align == 1 ? ~UINT64_C(0) : aligned_bits(align);
+    uint64_t starts = starts_of(align);
     vt_lock(&sh->lock);
     struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
     if (c == NULL) c = fresh_chunk(sh);
     if (c != NULL) *first = cut(c, n, starts, cls, n_clean);
     vt_unlock(&sh->lock);
     return c != NULL ? 0 : -ENOMEM;
+}
+
+size_t vt__chunks_use(size_t first_chunk, size_t n_slices) {
+    size_t n_clean = 0;
+    for (size_t i = 0; i * VT_CHUNK_SLICES < n_slices; i++) {
+        size_t used = vt_min(n_slices - i * VT_CHUNK_SLICES, VT_CHUNK_SLICES);
+        n_clean += use_slices(&vt__chunks[first_chunk + i], mask_of(0, (unsigned)used));
+    }
+    return n_clean;
 }
 
 /* Whole chunks, and the rest of the last one to the shard. */
@@ -331,14 +355,10 @@ static int take_chunks(size_t n_slices, size_t align, slab_id *first, size_t *n_
     vt_lock(&sh->lock);
     vt_lock(&vt__pool.lock);
     size_t align_chunks = align == VT_ROOM_TO_GROW ? 1 : vt_max(align / VT_CHUNK_SLICES, 1);
-    int err = pool_take(sh, n, align_chunks, &chunk);
+    int err = vt__pool_take(sh, n, align_chunks, &chunk);
     vt_unlock(&vt__pool.lock);
     if (err == 0) {
-        for (size_t i = 0; i < n; i++) {
-            struct chunk *c = &vt__chunks[chunk + i];
-            size_t used = vt_min(n_slices - i * VT_CHUNK_SLICES, VT_CHUNK_SLICES);
-            *n_clean += use_slices(c, mask_of(0, (unsigned)used));
-        }
+        *n_clean = vt__chunks_use(chunk, n_slices);
         *first = (slab_id)(chunk * VT_CHUNK_SLICES);
     }
     vt_unlock(&sh->lock);
@@ -353,16 +373,14 @@ static bool is_whole_chunks(size_t n_slices, size_t align) {
 static int take_from_others(size_t n_slices, size_t align, unsigned cls, slab_id *first,
                             size_t *n_clean) {
     if (is_whole_chunks(n_slices, align)) return -ENOMEM;
-    uint64_t starts = align == 1 || align == VT_ROOM_TO_GROW ? ~UINT64_C(0) : aligned_bits(align);
-    struct chunk *c = NULL;
-    for (unsigned i = 0; i < vt__pool.n_nodes && c == NULL; i++) {
+    bool is_done = false;
+    for (unsigned i = 0; i < vt__pool.n_nodes && !is_done; i++) {
         struct vt_shard *sh = &vt__shards[i];
         vt_lock(&sh->lock);
-        c = find_chunk(sh, (unsigned)n_slices, starts);
-        if (c != NULL) *first = cut(c, (unsigned)n_slices, starts, cls, n_clean);
+        is_done = vt__shard_cut(sh, (unsigned)n_slices, align, cls, first, n_clean);
         vt_unlock(&sh->lock);
     }
-    return c != NULL ? 0 : -ENOMEM;
+    return is_done ? 0 : -ENOMEM;
 }
 
 static int take(size_t n_slices, size_t align, unsigned cls, slab_id *first, size_t *n_clean) {
@@ -417,7 +435,7 @@ static void give_part(struct chunk *c, unsigned from, unsigned n, uint64_t now_m
     c->dirtied_ms = now_ms;
     vt__slices_count(&vt__pool.dirty_slices, n);
     vt__slices_count(&vt__pool.used_slices, 0 - (size_t)n);
-    if (c->free_slices != VT_ALL_SLICES) {
+    if (c->free_slices != VT_ALL_SLICES || vt__chunk_is_in_tract(c)) {
         vt__chunk_bin(c);
         return;
     }
@@ -463,6 +481,7 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
     uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
     struct chunk *c = &vt__chunks[last];
     if ((c->free_slices & here) != here) return false;
+    if (n_chunks > 0 && vt__chunk_is_in_tract(c)) return false; /* it would leave it */
     if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks)))
         return false;
     *n_clean = here != 0 ? use_slices(c, here) : 0;
@@ -494,8 +513,8 @@ bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
 
 /* ---- start, fork, statistics ---- */
 
-_Static_assert(VT_LOCK_SHARD + VT_MAX_NODES - 1 == VT_LOCK_SHARD_LAST,
-               "every node's lock has a rank of its own");
+_Static_assert(VT_LOCK_SHARD + VT_MAX_SHARDS - 1 == VT_LOCK_SHARD_LAST,
+               "every shard's lock has a rank of its own");
 
 int vt__chunks_open(void) {
     size_t map_bytes = vt_div_up(vt__window.n_bytes >> VT_CHUNK_SHIFT, 64) * sizeof(uint64_t);
@@ -521,19 +540,33 @@ int vt__chunks_open(void) {
     return 0;
 }
 
+static unsigned n_tracts(void) {
+    /* relaxed: see below; it only grows, under the pool lock */
+    return atomic_load_explicit(&vt__pool.n_tracts, memory_order_relaxed);
+}
+
 void vt__chunks_fork_prepare(void) {
     for (unsigned i = 0; i < vt__pool.n_nodes; i++) vt_lock(&vt__shards[i].lock);
-    vt_lock(&vt__pool.lock);
+    for (unsigned n = 0;;) {
+        for (; n < n_tracts(); n++) vt_lock(&vt__shards[VT_MAX_NODES + n].lock);
+        vt_lock(&vt__pool.lock);
+        if (n == n_tracts()) return;
+        vt_unlock(&vt__pool.lock); /* one more came meanwhile, and its lock before the pool's */
+    }
+}
+
+static void forked(struct vt_lock *l, bool is_child) {
+    if (is_child)
+        vt_lock_reset(l);
+    else
+        vt_unlock(l);
 }
 
 void vt__chunks_fork_done(bool is_child) {
-    if (is_child) {
-        vt_lock_reset(&vt__pool.lock);
-        for (unsigned i = 0; i < vt__pool.n_nodes; i++) vt_lock_reset(&vt__shards[i].lock);
-        return;
-    }
-    vt_unlock(&vt__pool.lock);
-    for (unsigned i = vt__pool.n_nodes; i-- > 0;) vt_unlock(&vt__shards[i].lock);
+    unsigned n = n_tracts();
+    forked(&vt__pool.lock, is_child);
+    while (n-- > 0) forked(&vt__shards[VT_MAX_NODES + n].lock, is_child);
+    for (unsigned i = vt__pool.n_nodes; i-- > 0;) forked(&vt__shards[i].lock, is_child);
 }
 
 const _Atomic size_t *vt__heap_used_slices(uint64_t *slice_bytes) {

@@ -19,6 +19,7 @@ struct vt_pool {
     size_t n_free, n_clean;
     size_t low_word; /* no free chunk below this word of free_map */
     unsigned n_nodes;
+    _Atomic unsigned n_tracts; /* only grows */
     /* purge.c */
     _Atomic size_t
         budget_bytes; /* free memory that may stay resident now: `retain`, or more while the program oscillates */
@@ -34,7 +35,8 @@ struct vt_pool {
     _Atomic size_t dirty_slices; /* free, and perhaps resident */
 };
 
-extern struct vt_shard vt__shards[VT_MAX_NODES];
+extern struct vt_shard
+    vt__shards[VT_MAX_SHARDS]; /* of the nodes, then of the tracts: see struct vt_tract */
 extern struct vt_pool vt__pool;
 
 VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
@@ -43,12 +45,25 @@ VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
 }
 
 struct vt_shard *vt__shard_of(const struct chunk *c);
+/* Is it set apart for some heaps? Then it stays with them when all of it is free. Under its shard's lock. */
+VT_INLINE bool vt__chunk_is_in_tract(const struct chunk *c) {
+    return atomic_load_explicit(&c->node, memory_order_relaxed) >= VT_MAX_NODES;
+}
 
 /* Under the shard lock: the chunk leaves its bin, changes, and comes back. */
 void vt__chunk_unbin(struct chunk *c);
 void vt__chunk_bin(struct chunk *c);
+/* n slices in a row out of a chunk of this shard, as vt__slices_take; false: none has them. Tells how many of them are clean. */
+bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, unsigned cls, slab_id *first,
+                   size_t *n_clean);
+/* The n slices of these wholly free chunks come into use; answers how many of them are clean. */
+size_t vt__chunks_use(size_t first_chunk, size_t n_slices);
 
 /* Under the pool lock. */
+bool vt__pool_has(size_t chunk);
+/* n chunks in a row for a shard; the window grows if it must. 0 or a negative errno. */
+int vt__pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out);
+void vt__pool_join(size_t chunk, const struct vt_shard *sh); /* this one, which the pool has */
 void vt__pool_put(size_t chunk);
 void vt__pool_remove(size_t chunk);
 

@@ -107,9 +107,18 @@ enum vt_dump_cause {
 };
 extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
 
+/* tract.c: a part of the window that heaps can be tied to, numbered 1, 2, 3, ...; there for good. It is set apart at once, or, so
+ * that everybody may use it until then, when the first heap is made in it. */
+struct vt_tract;
+int vt__tract_new(size_t n_bytes, bool at_once, unsigned *number); /* 0 or a negative errno */
+struct vt_tract *vt__tract(unsigned number);                       /* NULL: there is none */
+void *vt__tract_area(const struct vt_tract *t, size_t *n_bytes);
+
 /* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
 struct vt_own;
 struct vt_own *vt__own_new(void); /* NULL: no memory */
+struct vt_own *vt__own_new_in(
+    struct vt_tract *t); /* all its memory comes from there, and what is deleted goes back there */
 struct vt_own *vt__own_new_counted(
     void); /* one whose figures are exact: threads keep none of its blocks at hand */
 void *vt__own_alloc(

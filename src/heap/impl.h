@@ -58,6 +58,8 @@ _Static_assert(VT_CHUNK_SLICES <= 64, "a chunk's slices are the bits of one word
 #define VT_SLAB_MAX_BLOCKS                                                                         \
     512 /* as many as a slab has bits for; slabs of the three smallest classes leave slices part empty */
 #define VT_MAX_NODES 8
+#define VT_MAX_TRACTS 56 /* see tract.c */
+#define VT_MAX_SHARDS (VT_MAX_NODES + VT_MAX_TRACTS)
 
 struct block {
     uintptr_t
@@ -284,7 +286,7 @@ struct chunk {
     uint32_t next, prev;   /* the shard's bin of chunks with this longest free run */
     uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
     _Atomic uint8_t
-        node; /* whose shard it is in; written under the pool lock, together with its leaving the pool */
+        node; /* whose shard it is in, a tract's from VT_MAX_NODES on; written under the pool lock, together with its leaving the pool */
     uint8_t huge;        /* enum chunk_huge */
     uint8_t is_foreign;  /* constrained mode: this address was taken by somebody else */
     uint64_t dirtied_ms; /* when a slice last became free and dirty */
@@ -297,6 +299,14 @@ int vt__chunks_open(void);
 #define VT_ROOM_TO_GROW SIZE_MAX
 #define VT_CLASS_NONE UINT8_MAX
 int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero);
+/* The same out of a tract (tract.c). */
+int vt__tract_take(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls, slab_id *first,
+                   bool *is_zero);
+VT_INLINE int vt__slices_take_in(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls,
+                                 slab_id *first, bool *is_zero) {
+    return vt_likely(t == NULL) ? vt__slices_take(n_slices, align, cls, first, is_zero)
+                                : vt__tract_take(t, n_slices, align, cls, first, is_zero);
+}
 void vt__slices_give(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
@@ -342,6 +352,7 @@ struct slab *vt__slab_let_go(struct heap *h,
 void vt__heap_drop_empty(struct heap *h,
                          bool has_heaps_lock); /* no lists, and no slab without a block in use */
 struct slab *vt__slab_new(uintptr_t owner, unsigned cls);   /* NULL: no memory */
+struct slab *vt__slab_new_in(struct vt_tract *t, uintptr_t owner, unsigned cls); /* t may be NULL */
 void vt__slab_release(struct slab *s);                      /* empty, and in no queue */
 struct block *vt__slab_take(struct slab *s, bool *is_zero); /* one block; NULL: it has none */
 bool vt__slab_is_out(const struct slab *s,
@@ -418,6 +429,9 @@ void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memo
 void *vt__large_alloc_behind(
     size_t n_bytes, size_t skipped,
     bool zero); /* so many bytes behind a slice's start, less than a slice; NULL: no memory */
+/* Either of them, out of a tract; t may be NULL, and one of align and skipped is nothing. */
+void *vt__large_alloc_in(struct vt_tract *t, size_t n_bytes, size_t align, size_t skipped,
+                         bool zero);
 void *vt__large_start(const struct slab *s); /* its block */
 void vt__large_free(struct slab *s, void *p);
 size_t vt__large_usable(const struct slab *s);
@@ -426,6 +440,9 @@ void *vt__large_realloc(struct slab *s, void *p, size_t n_bytes); /* NULL: do it
 void *vt__large_alloc_growing(
     size_t n_bytes);           /* for a block that is likely to grow; NULL: no memory */
 #define VT_GROWING_MIN KiB(16) /* realloc moves a growing block to a run of its own from here on */
+
+/* tract.c */
+void vt__tract_set_apart(struct vt_tract *t); /* what of it is free now is */
 
 /* own.c */
 void vt__owns_fork_prepare(void);

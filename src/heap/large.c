@@ -28,11 +28,13 @@ static void set_size(struct slab *s, size_t n_bytes) {
 }
 
 /* `skipped`: bytes before the block, less than a slice. */
-static void *alloc(size_t n_bytes, size_t align_slices, size_t skipped, bool zero) {
+static void *alloc(struct vt_tract *t, size_t n_bytes, size_t align_slices, size_t skipped,
+                   bool zero) {
     slab_id first;
     bool is_zero;
     size_t n_slices = slices_for(vt_max(n_bytes, 1) + skipped);
-    if (vt__slices_take(n_slices, align_slices, VT_CLASS_NONE, &first, &is_zero) != 0) return NULL;
+    if (vt__slices_take_in(t, n_slices, align_slices, VT_CLASS_NONE, &first, &is_zero) != 0)
+        return NULL;
     struct slab *s = vt__slab(first);
     s->run_slices = (uint32_t)n_slices;
     s->delta = 0;
@@ -48,19 +50,23 @@ static void *alloc(size_t n_bytes, size_t align_slices, size_t skipped, bool zer
     return vt__large_start(s);
 }
 
-void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
+void *vt__large_alloc_in(struct vt_tract *t, size_t n_bytes, size_t align, size_t skipped,
+                         bool zero) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return NULL;
-    return alloc(n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), /* skipped */ 0, zero);
+    return alloc(t, n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), skipped, zero);
+}
+
+void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
+    return vt__large_alloc_in(/* tract */ NULL, n_bytes, align, /* skipped */ 0, zero);
 }
 
 void *vt__large_alloc_behind(size_t n_bytes, size_t skipped, bool zero) {
-    if (n_bytes > PTRDIFF_MAX) return NULL;
-    return alloc(n_bytes, 1, skipped, zero);
+    return vt__large_alloc_in(/* tract */ NULL, n_bytes, VT_SLICE, skipped, zero);
 }
 
 void *vt__large_alloc_growing(size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX) return NULL;
-    return alloc(n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
+    return alloc(/* tract */ NULL, n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
 }
 
 void vt__large_free(struct slab *s, void *p) {

@@ -26,9 +26,10 @@
 struct vt_own {
     struct own_head head; /* see own_cache.h; first, and changed under the lock */
     struct vt_lock *lock;
+    struct vt_tract *tract; /* where its memory comes from; NULL: as everybody's */
     /* under the lock */
     bool
-        is_live; /* false: deleted; slabs in which a block is sampled or kept stay until they are empty */
+        is_live; /* false: deleted; slabs in which a block is sampled or kept, or of a tract, stay until they are empty */
     slab_id runs;
     struct queue slabs[VT_N_CLASSES];
     bool is_counted; /* threads keep none of its blocks: what it counts is exact */
@@ -110,7 +111,7 @@ static struct vt_own *fresh_own(void) {
     return o;
 }
 
-static struct vt_own *new_own(bool is_counted) {
+static struct vt_own *new_own(struct vt_tract *tract, bool is_counted) {
     if (vt__life_start() != 0 || !vt__enter()) return NULL;
     vt_lock(&vt__heaps_lock);
     struct vt_own *o = owns.unused;
@@ -122,6 +123,7 @@ static struct vt_own *new_own(bool is_counted) {
         vt_lock(o->lock);
         begin_generation(o, /* live */ true);
         o->is_counted = is_counted;
+        o->tract = tract;
         o->n_runs_taken = 0;
         for (unsigned c = 0; c < VT_N_CLASSES; c++) o->n_taken[c] = 0;
         vt_unlock(o->lock);
@@ -132,10 +134,14 @@ static struct vt_own *new_own(bool is_counted) {
 }
 
 struct vt_own *vt__own_new(void) {
-    return new_own(/* counted */ false);
+    return new_own(/* tract */ NULL, /* counted */ false);
 }
 struct vt_own *vt__own_new_counted(void) {
-    return new_own(/* counted */ true);
+    return new_own(/* tract */ NULL, /* counted */ true);
+}
+struct vt_own *vt__own_new_in(struct vt_tract *t) {
+    vt__tract_set_apart(t);
+    return new_own(t, /* counted */ false);
 }
 
 static bool is_empty(const struct vt_own *o) {
@@ -187,7 +193,7 @@ static bool is_drawn(struct heap *h, unsigned cls) {
 static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
     struct queue *q = &o->slabs[cls];
     if (q->first != 0 && !is_used_up(vt__slab(q->first))) return vt__slab(q->first);
-    struct slab *s = vt__slab_new(tag_of(o), cls);
+    struct slab *s = vt__slab_new_in(o->tract, tag_of(o), cls);
     if (s == NULL) return NULL;
     s->state = SLAB_SHARED;
     s->run_slices = 0;
@@ -199,8 +205,10 @@ static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
 static void take_to_keep(struct slab *s, struct own_cache *c) {
     bool is_zero;
     struct own_shelf *f = &c->shelf[s->cls];
-    for (unsigned n = f->max / 4; n > 0 && !is_used_up(s); n--)
-        own_cache_put(c, f, vt__slab_take(s, &is_zero));
+    for (unsigned n = f->max / 4; n > 0 && !is_used_up(s); n--) {
+        struct block *b = vt__slab_take(s, &is_zero);
+        own_cache_put(f, b, own_mark(b, c->key));
+    }
 }
 
 /* c: the calling thread's place, NULL if the heap has none. */
@@ -262,7 +270,8 @@ static void *alloc_by_lock(struct vt_own *o, size_t align, size_t n_bytes, bool 
     if (h == NULL) return NULL;
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (align > VT_SLICE || n > VT_MEDIUM_MAX) {
-        void *run = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), zero);
+        void *run = vt__large_alloc_in(o->tract, n_bytes, vt_max(align, VT_SLICE),
+                                       /* skipped */ 0, zero);
         return end(h, take_run(o, h, run, n_bytes), n_bytes);
     }
     return end(h, take_block(o, h, vt__class_aligned(n, align), n_bytes, zero), n_bytes);
@@ -280,7 +289,7 @@ void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
 void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, bool zero) {
     struct heap *h = begin();
     if (h == NULL) return NULL;
-    void *run = vt__large_alloc_behind(n_bytes, skipped, zero);
+    void *run = vt__large_alloc_in(o->tract, n_bytes, VT_SLICE, skipped, zero);
     return end(h, take_run(o, h, run, n_bytes), n_bytes);
 }
 
@@ -455,7 +464,7 @@ void vt__own_reset(struct vt_own *o) {
 }
 
 /* A slab with a sampled block stays: free must meet that on its slow path for as long as it lives. So do all while another thread
- * keeps blocks of the heap. */
+ * keeps blocks of the heap, and those of a tract: others' blocks have no place in it. */
 static void hand_over(struct queue *q, struct slab *s, struct heap *h, bool is_kept) {
     if (s->room != 0 && (is_kept || n_sampled(s) > 0)) return;
     queue_unlink(q, s);
@@ -477,7 +486,7 @@ void vt__own_delete(struct vt_own *o) {
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
         for (slab_id i = o->slabs[c].first, next; i != 0; i = next) {
             next = vt__slab(i)->next;
-            hand_over(&o->slabs[c], vt__slab(i), h, o->head.n_caches > 0);
+            hand_over(&o->slabs[c], vt__slab(i), h, o->head.n_caches > 0 || o->tract != NULL);
         }
     __atomic_store_n(&o->head.stamp, o->head.stamp + 1, __ATOMIC_RELAXED); /* as above */
     o->is_live = false;

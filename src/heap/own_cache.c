@@ -6,7 +6,7 @@
 
 #define MISSES_MAX 64 /* then the other heap seems to be in use more */
 #define KEPT_BYTES KiB(8)
-#define KEPT_MIN 8
+#define KEPT_MIN 16
 #define KEPT_MAX 128
 
 /* The newest n_kept stay. */
@@ -46,7 +46,8 @@ static void begin(struct own_cache *c, struct vt_own *o) {
 struct own_cache *vt__own_cache_claim(struct heap *h, struct vt_own *o) {
     if (VT_HARDEN > 1) return NULL;
     if (h->own_caches == NULL)
-        h->own_caches = vt__arena_take(N_OWN_CACHES * sizeof(struct own_cache), VT_CACHE_LINE);
+        h->own_caches =
+            vt__arena_take(N_OWN_CACHES * sizeof(struct own_cache), _Alignof(struct own_cache));
     if (h->own_caches == NULL) return NULL;
     struct own_cache *c = own_cache_place(h, o);
     if (own_cache_is_of(c, o)) return c;
@@ -77,9 +78,11 @@ void vt__own_cache_free(void *p, struct slab *s, uintptr_t owner) {
     }
     size_t k = block_number((uintptr_t)p & (VT_SLICE - 1), s);
     if (vt_unlikely(k >= vt_racy_read(s->carved))) vt__bad_free(p);
-    if (vt_unlikely(is_kept(p, c->key)) || vt_unlikely(is_at_home(s, k))) vt__double_free(p, s);
+    uintptr_t mark = own_mark(p, c->key);
+    bool is_kept_already = VT_HARDEN > 0 && ((struct block *)p)->mark == mark;
+    if (vt_unlikely(is_kept_already) || vt_unlikely(is_at_home(s, k))) vt__double_free(p, s);
     struct own_shelf *f = &c->shelf[cls];
-    own_cache_put(c, f, p);
+    own_cache_put(f, p, mark);
     if (vt_unlikely((int32_t)f->room <= 0)) overflow(c, cls);
 }
 

@@ -43,7 +43,7 @@ struct own_cache {
     uint32_t n_missed; /* calls for another heap that has the same place */
     uintptr_t key;     /* of its marks */
     struct own_shelf shelf[VT_N_SMALL];
-};
+} VT_ALIGNED(2048); /* a power of two: a place is found by a shift */
 
 /* How many blocks of s are sampled. A thread that frees one of them sees it counted: it was before it got the block. */
 VT_INLINE uint32_t n_sampled(const struct slab *s) {
@@ -88,13 +88,14 @@ VT_INLINE struct block *own_cache_take(const struct vt_own *o, size_t n_bytes) {
 VT_INLINE uintptr_t own_mark_key(const struct vt_own *o) {
     return (uintptr_t)o ^ (uintptr_t)((const struct own_head *)o)->generation << 40;
 }
+VT_INLINE uintptr_t own_mark(const struct block *b, uintptr_t key) { return shelf_mark(b) ^ key; }
 VT_INLINE bool is_kept(const struct block *b, uintptr_t key) {
-    return VT_HARDEN > 0 && b->mark == (shelf_mark(b) ^ key);
+    return VT_HARDEN > 0 && b->mark == own_mark(b, key);
 }
 
-VT_INLINE void own_cache_put(struct own_cache *c, struct own_shelf *f, struct block *b) {
+VT_INLINE void own_cache_put(struct own_shelf *f, struct block *b, uintptr_t mark) {
     b->link = link_encode(f->top, b);
-    b->mark = shelf_mark(b) ^ c->key;
+    b->mark = mark;
     f->top = b;
     f->room--;
 }

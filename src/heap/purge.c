@@ -114,7 +114,8 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
     vt_lock(&sh->lock);
     /* A chunk joins a shard under the pool lock, and leaves it under both: what we see under both stays true under ours. */
     vt_lock(&vt__pool.lock);
-    bool is_ours = sh == vt__shard_of(c) && c->free_slices != VT_ALL_SLICES && !c->is_foreign;
+    bool is_ours = sh == vt__shard_of(c) && !c->is_foreign &&
+                   (c->free_slices != VT_ALL_SLICES || vt__chunk_is_in_tract(c));
     vt_unlock(&vt__pool.lock);
     uint64_t mask = is_ours ? c->free_slices & c->dirty_slices : 0;
     if (mask == 0 || now_ms - c->dirtied_ms < min_age_ms) {
@@ -132,7 +133,8 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
     vt__chunk_unbin(c);
     c->free_slices |= mask;
     c->dirty_slices &= ~done;
-    bool is_free = c->free_slices == VT_ALL_SLICES; /* the rest came back meanwhile */
+    bool is_free = c->free_slices == VT_ALL_SLICES &&
+                   !vt__chunk_is_in_tract(c); /* the rest came back meanwhile */
     if (!is_free) vt__chunk_bin(c);
     vt_lock(&vt__pool.lock);
     count_purged(done, now_ms);

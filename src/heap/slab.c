@@ -90,10 +90,14 @@ void vt__slab_change_owner(struct slab *s, uintptr_t owner) {
 }
 
 struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
+    return vt__slab_new_in(/* tract */ NULL, owner, cls);
+}
+
+struct slab *vt__slab_new_in(struct vt_tract *t, uintptr_t owner, unsigned cls) {
     const struct vt_class *k = &vt__classes[cls];
     slab_id first;
     bool is_zero;
-    if (vt__slices_take(k->n_slices, /* align */ 1, cls, &first, &is_zero) != 0) return NULL;
+    if (vt__slices_take_in(t, k->n_slices, /* align */ 1, cls, &first, &is_zero) != 0) return NULL;
     /* no block lies behind 512 of 16 to 48 bytes, or one of 33 to 56 KiB */
     struct slab *s = vt__slab(first);
     if (!is_zero && k->has_tail && s->cls != cls)

@@ -270,7 +270,15 @@ static void watch_switch(bool is_gperftools) {
     vt__os_write(2, line, t.len);
 }
 
-void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
+static int add_to_path(struct vt_profile_file *f, const char *behind) {
+    size_t n = vt__str_len(f->path);
+    struct vt_text t = {f->path, sizeof(f->path) - 1, n, false, NULL, NULL};
+    vt__text_put(&t, behind);
+    f->path[t.len] = '\0';
+    return t.is_cut ? -ENAMETOOLONG : 0;
+}
+
+void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind) {
     uint64_t mask;
     struct vt_cpu_wish wish = {.path = vt_opt_text(cpu_profile), .is_gperftools = is_gperftools};
     if (vt_opt(cpu_switch) == 0) wish.since_ns = vt__life_since_ns();
@@ -278,6 +286,7 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid) {
     watch();
     mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&cpu.file, wish.path);
+    if (err == 0) err = add_to_path(&cpu.file, behind);
     if (wants_pid) cpu.file.is_child = true;
     set_wish(&wish);
     if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked();

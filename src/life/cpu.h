@@ -31,8 +31,9 @@ struct vt_cpu_state_now {
 };
 void vt__life_cpu_state(struct vt_cpu_state_now *out);
 
-/* Once, from a constructor: what the options ask for. wants_pid: the process's id in the name in any case. */
-void vt__life_cpu_begin(bool is_gperftools, bool wants_pid);
+/* Once, from a constructor: what the options ask for. wants_pid: the process's id in the name in any case. `behind`
+ * belongs to the name, too, but not to what the environment has. */
+void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind);
 
 /* For the stub of pthread_create: what the new thread is to be started with. */
 struct vt_birth;

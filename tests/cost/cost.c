@@ -274,7 +274,7 @@ static struct cost cost_at(pid_t pid, uint64_t address) {
 
 /* ---- stepping */
 
-enum { MAX_BIN = 1024 };
+enum { MAX_BIN = 8192 }; /* a free of the debug libraries has two thousand and more */
 
 /* For one function: how often each count occurred, and the sum for the mean. */
 struct tally {

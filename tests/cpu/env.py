@@ -129,9 +129,11 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("the line about the clock", True, "the system refuses the clock 'perf': timers of threads are used" in err)
     expect("samples all the same", True, cpu.Profile(path).n >= 8)
     clean()
-    cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_USE_PID": "1"})
-    expect("a name with the process's id", True, re.fullmatch(r"p\.prof_\d+", files()[0]) is not None)
-    clean()
+    for more, name in (({"CPUPROFILE_USE_PID": "1"}, r"p\.prof_\d+"), ({"OMPI_HOME": "/x"}, r"p\.prof_\d+"),
+                       ({"PMIX_RANK": "3"}, r"p\.prof\.rank-3"), ({"PMIX_RANK": "3", "CPUPROFILE_USE_PID": "1"}, r"p\.prof\.rank-3_\d+")):
+        cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, **more})
+        expect(f"a name with {more}", True, len(files()) == 1 and re.fullmatch(name, files()[0]) is not None)
+        clean()
 
     # by call; a name that cannot be written; twice
     cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)

@@ -1,5 +1,5 @@
 /* gperftools.c - any bytes as the value of each of gperftools' variables, and as a variable: the reader must not read past their end,
- * and every option stays within its bounds.
+ * every option stays within its bounds, and a number is what strtoll makes of it.
  *
  * table.c calls LLVMFuzzerTestOneInput with odd inputs and what becomes of them by small changes.
  */
@@ -25,8 +25,15 @@ static void check_options(void) {
     EXPECT(cache >= KiB(512) && cache <= GiB(1));
 }
 
+/* Ours ends some steps before the ends of its range. */
+static int64_t at_an_end(int64_t n) {
+    return n > INT64_MAX - 10 ? INT64_MAX : n < -INT64_MAX + 10 ? -INT64_MAX : n;
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
     if (n_bytes > KiB(512)) return 0;
+    const char *text = at_the_edge("", "", data, n_bytes);
+    EXPECT(at_an_end(vt__gperftools_number(text)) == at_an_end(strtoll(text, NULL, 10)));
     vt__gperftools.has_sampler = vt__gperftools.has_heap_profiler = true;
     for (size_t i = 0; i < vt_countof(rows); i++) {
         const struct vt_gperftools before = vt__gperftools;

@@ -59,10 +59,19 @@ static void read_as(const char *prefix, const unsigned char *data, size_t n_byte
     n_warnings += said.n_lines;
 }
 
+/* A number that was taken is all of the text; the words that count as 0 and 1 are in dialect/mimalloc/output.py. */
+static void check_number(const char *text) {
+    char *end;
+    long n = vt__mi_option(VT_MI_purge_delay), expected = strtol(text, &end, 10);
+    if (n_set() == 0 || (n == 0 || n == 1) || strlen(text) > VALUE_MAX_BYTES) return;
+    EXPECT(*end == '\0' && n == (expected == LONG_MIN ? -LONG_MAX : expected));
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
     if (n_bytes > KiB(512)) return 0;
     read_as("MIMALLOC_PURGE_DELAY=", data, n_bytes);
     EXPECT(n_set() + n_warnings == 1);
+    check_number(strchr(variable[0], '=') + 1);
     read_as("mimalloc_reserve_os_memory=", data, n_bytes);
     EXPECT(n_set() + n_warnings == 1);
     EXPECT(vt__mi_option(VT_MI_reserve_os_memory) >= 0);

@@ -50,8 +50,19 @@ def fences():
     lib.run("./mistakes", "over", status=ABORTED, LD_LIBRARY_PATH=lib.LIB, TCMALLOC_PAGE_FENCE="1")
     lib.run("./mistakes", "written", status=SEGMENTATION, LD_LIBRARY_PATH=lib.LIB, TCMALLOC_PAGE_FENCE="1",
             TCMALLOC_MAX_FREE_QUEUE_SIZE="0", TCMALLOC_PAGE_FENCE_NEVER_RECLAIM="1")
+    lib.run("./mistakes", "read_far", status=SEGMENTATION, LD_LIBRARY_PATH=lib.LIB, TCMALLOC_PAGE_FENCE="1")
+    readable = {"TCMALLOC_PAGE_FENCE": "1", "TCMALLOC_PAGE_FENCE_READABLE": "1"}
+    lib.run("./mistakes", "read_far", LD_LIBRARY_PATH=lib.LIB, **readable)
+    lib.run("./mistakes", "over_far", status=SEGMENTATION, LD_LIBRARY_PATH=lib.LIB, **readable)
     out = lib.run("./mistakes", "right", LD_LIBRARY_PATH=lib.LIB, TCMALLOC_RECLAIM_MEMORY="0").stdout
     lib.equal(out, lib.run("./mistakes", "right").stdout, "never reused")
+    for variables, expected in (({}, "0\n"), ({"TCMALLOC_MAX_FREE_QUEUE_SIZE": "0"}, "1\n"),
+                                ({"TCMALLOC_MAX_FREE_QUEUE_SIZE": "0", "TCMALLOC_RECLAIM_MEMORY": "0"}, "0\n"),
+                                ({"TCMALLOC_MAX_FREE_QUEUE_SIZE": "0", "TCMALLOC_PAGE_FENCE": "1"}, "1\n"),
+                                ({"TCMALLOC_MAX_FREE_QUEUE_SIZE": "0", "TCMALLOC_PAGE_FENCE": "1",
+                                  "TCMALLOC_PAGE_FENCE_NEVER_RECLAIM": "1"}, "0\n")):
+        out = lib.run("./mistakes", "reused", LD_LIBRARY_PATH=lib.LIB, **variables).stdout
+        lib.equal(out, expected, f"a block comes again, with {variables}")
 
 
 def traced(path, has_stacks):

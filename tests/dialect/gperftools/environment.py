@@ -66,6 +66,41 @@ def profiles():
     has(err, "MB freed cumulatively")
 
 
+def ranks():
+    """Processes of a parallel job do not share a file."""
+    rows = [({"PMIX_RANK": "3"}, r"{}\.rank-3"), ({"PMI_RANK": "4"}, r"{}\.rank-4"),
+            ({"PMIX_RANK": "3", "PMI_RANK": "4", "SLURM_JOB_ID": "7", "SLURM_PROCID": "5"}, r"{}\.rank-3"),
+            ({"SLURM_JOB_ID": "7", "SLURM_PROCID": "5", "PMI_RANK": "4"}, r"{}\.slurmid-5"),
+            ({"SLURM_JOB_ID": "7"}, r"{}_\d+"), ({"OMPI_HOME": "/x", "PMI_RANK": "4"}, r"{}_\d+"),
+            ({"SLURM_PROCID": "5"}, "{}"), ({"PMIX_RANK": ""}, "{}"),
+            ({"PMIX_RANK": "3", "HEAPPROFILE_USE_PID": "1", "CPUPROFILE_USE_PID": "1"}, r"{}\.rank-3_\d+")]
+    for variables, name in rows:
+        say(library="libtcmalloc_and_profiler.so.4", HEAPPROFILE="heap", CPUPROFILE="cpu", PERFTOOLS_VERBOSE="-2", **variables)
+        heap, cpu = glob.glob("heap*"), glob.glob("cpu*")
+        if len(heap) != 1 or not re.fullmatch(name.format("heap") + r"\.0001\.heap", heap[0]):
+            lib.fail(f"{variables}: expected {name}, seen {heap}")
+        # a process that is one of many writes a CPU profile only if there was a tick; tests/cpu/env.py sees to that
+        if len(cpu) > 1 or (not cpu and "_" not in name) or not all(re.fullmatch(name.format("cpu"), path) for path in cpu):
+            lib.fail(f"{variables}: expected {name}, seen {cpu}")
+        for path in heap + cpu:
+            os.unlink(path)
+    say(HEAPPROFILE="heap", PMIX_RANK="3", EXEC="1")
+    lib.equal(len(glob.glob("heap.rank-3.*.heap")), 1, "the first process of a rank")
+    lib.equal(len(glob.glob("heap.rank-3_*.0001.heap")), 1, "programs it started")
+
+
+def releases():
+    """64 MiB freed: what stays resident of it, by each variable."""
+    name, rows = "tcmalloc.pageheap_free_bytes", [
+        ({}, 1 << 20, 16 << 20), ({"TCMALLOC_RELEASE_RATE": "0"}, 60 << 20, 80 << 20), ({"TCMALLOC_RELEASE_RATE": "10.0"}, 0, 1 << 20),
+        ({"TCMALLOC_RELEASE_RATE": "0.25"}, 14 << 20, 40 << 20), ({"TCMALLOC_DISABLE_MEMORY_RELEASE": "1"}, 60 << 20, 80 << 20),
+        ({"TCMALLOC_AGGRESSIVE_DECOMMIT": "1"}, 0, 0), ({"TCMALLOC_AGGRESSIVE_DECOMMIT": "1", "VITRINE_RETAIN": "8M"}, 4 << 20, 9 << 20)]
+    for variables, low, high in rows:
+        seen = int(say(name, FREED="1", **variables).stdout.split("=")[1])
+        if not low <= seen <= high:
+            lib.fail(f"{name} with {variables}: expected {low} to {high}, seen {seen}")
+
+
 def children():
     say(HEAPPROFILE="c", EXEC="1")
     lib.equal(os.path.exists("c.0001.heap"), True, "the first process")
@@ -87,7 +122,15 @@ def mistakes():
     lib.equal(say(MY_TCMALLOC="1", HEAP="1", TCMALLOC="1").stderr, "", "others' variables")
     has(say(TCMALLOC_STACKTRACE_METHOD="magic").stderr,
         "Unknown or unsupported stacktrace method requested: magic. Ignoring it\n")
-    lib.equal(say(TCMALLOC_STACKTRACE_METHOD="libunwind", TCMALLOC_TRANSFER_NUM_OBJ="40").stderr, "", "known ones")
+    has(say(TCMALLOC_STACKTRACE_METHOD_VERBOSE="1").stderr, "Chosen stacktrace method is vitrine\nSupported methods:\n* vitrine\n")
+    known = {"TCMALLOC_STACKTRACE_METHOD": "libunwind", "HEAP_PROFILE_MMAP": "0", "PERFTOOLS_UNITTEST": "0"}
+    known.update({"TCMALLOC_" + x: "40" for x in "TRANSFER_NUM_OBJ LARGE_ALLOC_REPORT_THRESHOLD SKIP_MMAP SKIP_SBRK OVERRIDE_PAGESIZE "
+                  "ENABLE_SIZED_DELETE MEMFS_MALLOC_PATH MEMFS_LIMIT_MB MEMFS_ABORT_ON_FAIL MEMFS_IGNORE_MMAP_FAIL MEMFS_MAP_PRIVATE "
+                  "MEMFS_DISABLE_FALLBACK DEVMEM_START DEVMEM_LIMIT DISABLE_REPLACEMENT TRACE_FILE PAGE_FENCE PAGE_FENCE_NEVER_RECLAIM "
+                  "PAGE_FENCE_READABLE RECLAIM_MEMORY MAX_FREE_QUEUE_SIZE SYMBOLIZE_STACKTRACE".split()})
+    known.update({"HEAP_CHECK_" + x: "1" for x in "AFTER_DESTRUCTORS IGNORE_GLOBAL_LIVE IGNORE_THREAD_LIVE IDENTIFY_LEAKS "
+                  "TEST_POINTER_ALIGNMENT POINTER_SOURCE_ALIGNMENT MAX_POINTER_OFFSET MAX_LEAKS RUN_UNDER_GDB DUMP_DIRECTORY".split()})
+    lib.equal(say(**known).stderr, "", "known ones")
     has(say(HEAPCHECK="strict").stderr, "vitrine: warning: no leak check 'strict'")
 
 
@@ -136,7 +179,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         lib.build("asks.c", "asks")
-        for part in (properties, limits, profiles, children, mistakes, mmap_log, set_uid):
+        for part in (properties, limits, profiles, ranks, releases, children, mistakes, mmap_log, set_uid):
             part()
         os.chdir("/")
 

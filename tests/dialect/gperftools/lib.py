@@ -7,6 +7,7 @@ import sys
 LIB = os.path.join(os.environ["VT_BUILD"], "lib")
 THEIRS = "/usr/lib/x86_64-linux-gnu"
 HERE = os.path.dirname(os.path.abspath(__file__))
+HEADERS = os.path.join(HERE, "..", "..", "..", "include", "compat")
 OLD = re.compile(r"(?:HEAP|CPUPROFILE|TCMALLOC|MALLOCSTATS|PERFTOOLS|VITRINE|LD_PRELOAD|LD_LIBRARY_PATH)")
 CLEAN = {k: v for k, v in os.environ.items() if not OLD.match(k)}
 

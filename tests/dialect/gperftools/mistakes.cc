@@ -18,6 +18,7 @@ static void never() { p = made(), free(p + 48); }
 static void under() { p = made(), p[-1] = 1, free(p); }
 static void over() { p = made(), p[100] = 1, free(p); }
 static void over_far() { p = made(), p[115] = 1, free(p); }
+static void read_far() { p = made(), p[0] = p[115], free(p); }
 static void over_realloc() { p = made(), p[100] = 1, p = static_cast<char *>(realloc(p, 200)); }
 static void over_verify() { p = made(), p[100] = 1, MallocExtension_VerifyAllMemory(); }
 static void over_verify_one() { p = made(), p[100] = 1, MallocExtension_VerifyMallocMemory(p); }
@@ -27,6 +28,14 @@ static void new_free() { free(::operator new(100)); }
 static void written() { p = made(), free(p), p[5] = 1; }
 static void wrong_size() { ::operator delete(::operator new(100), size_t(50)); }
 static void massive() { printf("%d\n", malloc(size_t(-1000)) == nullptr); }
+
+/* Does a block come again? */
+static void reused() {
+    char *first = p = made();
+    bool is_same = false;
+    for (int i = 0; i < 1000; i++) free(p), is_same |= (p = made()) == first;
+    printf("%d\n", is_same);
+}
 
 static void traced() {
     free(malloc(4711));
@@ -79,6 +88,7 @@ int main(int argc, char **argv) {
                  {"under", under},
                  {"over", over},
                  {"over_far", over_far},
+                 {"read_far", read_far},
                  {"over_realloc", over_realloc},
                  {"over_verify", over_verify},
                  {"over_verify_one", over_verify_one},
@@ -88,6 +98,7 @@ int main(int argc, char **argv) {
                  {"written", written},
                  {"wrong_size", wrong_size},
                  {"massive", massive},
+                 {"reused", reused},
                  {"traced", traced},
                  {"right", right}};
     setvbuf(stdout, nullptr, _IONBF, 0);

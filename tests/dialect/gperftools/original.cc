@@ -164,6 +164,11 @@ int main() {
     printf("allocator %d\n", e->GetSystemAllocator() == &allocator);
     e->SetSystemAllocator(nullptr);
     Mine mine;
+    try {
+        throw mine;
+    } catch (MallocExtension &) {
+        printf("mine %d\n", dynamic_cast<Mine *>(e) == nullptr);
+    }
     MallocExtension::Register(&mine);
     printf("mine %zu %d %s %d\n", MallocExtension::instance()->GetThreadCacheSize(),
            MallocExtension::instance()->VerifyAllMemory(),

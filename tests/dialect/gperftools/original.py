@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""original.py - a program compiled against gperftools' own headers, linked with its library, under both: the same shape."""
+"""original.py - a program compiled against gperftools' own headers, linked with its library, under both: the same shape. Compiled
+against our headers, by the new and the old path, it prints that too."""
 import difflib
 import os
 import re
@@ -22,12 +23,26 @@ def same_output(source, library, *arguments):
     lib.equal(lib.run("./program", *arguments, LD_LIBRARY_PATH=lib.LIB).stdout, theirs, f"{source} with {library}")
 
 
+def by_our_headers(library, options, expected):
+    """Under both of their paths."""
+    lib.build("original.cc", "ours", *options, "-Wall", "-Wextra", "-Werror", "-I" + lib.HEADERS, "-l" + library)
+    with open(os.path.join(lib.HERE, "original.cc"), encoding="ascii") as file:
+        text = re.sub(r"<gperftools/(?!nallocx)", "<google/", file.read())
+    with open("old_path.cc", "w", encoding="ascii") as file:
+        file.write(text)
+    lib.build(os.path.abspath("old_path.cc"), "old_path", *options, "-I" + lib.HEADERS, "-l" + library)
+    for program in ("./ours", "./old_path"):
+        seen = lib.run(program, TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
+        lib.equal(shape(seen), shape(expected), f"{program} with {library}")
+
+
 def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for library in ("tcmalloc", "tcmalloc_and_profiler", "tcmalloc_debug", "tcmalloc_minimal", "tcmalloc_minimal_debug"):
-            lib.build("original.cc", "program", *(["-DMINIMAL"] if "minimal" in library else []), "-l" + library)
+            options = ["-DMINIMAL"] if "minimal" in library else []
+            lib.build("original.cc", "program", *options, "-l" + library)
             theirs = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
             ours = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
             if shape(theirs) != shape(ours):
@@ -35,6 +50,7 @@ def main():
             for line in theirs.splitlines():
                 if re.match(r"hooks|owned|verify|rate|mine|.* known=|set:|version|idle|allocator", line) and line not in ours:
                     lib.fail(f"{library}: theirs says {line!r}, ours does not\n{ours}")
+            by_our_headers(library, options, ours)
         for library in ("tcmalloc", "tcmalloc_minimal", "tcmalloc_and_profiler"):
             same_output("new_mode.cc", library, "realloc")
             same_output("release.cc", library)

@@ -252,6 +252,42 @@ static void number_things(void) {
     printf("destroy: %d\n", mallctl("tcache.destroy", NULL, NULL, &cache, sizeof(cache)));
 }
 
+/* Caches are numbers from 0 on; one that was destroyed leaves its number to the next. */
+static unsigned make_cache(int *err) {
+    unsigned cache = UINT32_MAX;
+    size_t len = sizeof(cache);
+    *err = mallctl("tcache.create", &cache, &len, NULL, 0);
+    return cache;
+}
+
+static int tell_cache(const char *what, unsigned cache) {
+    return mallctl(what, NULL, NULL, &cache, sizeof(cache));
+}
+
+static void make_caches(void) {
+    int err;
+    size_t four = sizeof(unsigned), eight = 8;
+    unsigned first = make_cache(&err), second = make_cache(&err), n = 2, unused = 0;
+    printf("caches %u and %u\n", first, second);
+    printf("create with a value: %d\n", mallctl("tcache.create", &unused, &four, &unused, 4));
+    printf("create of 8 bytes: %d\n", mallctl("tcache.create", (uint64_t[1]){0}, &eight, NULL, 0));
+    printf("flush of 8 bytes: %d\n", mallctl("tcache.flush", NULL, NULL, (uint64_t[1]){0}, 8));
+    printf("flush that reads: %d\n", mallctl("tcache.flush", &unused, &four, &first, 4));
+    printf("flush of none: %d %d\n", mallctl("tcache.flush", NULL, NULL, NULL, 0),
+           mallctl("tcache.destroy", NULL, NULL, NULL, 0));
+    void *p = mallocx(100, MALLOCX_TCACHE(first));
+    dallocx(p, MALLOCX_TCACHE(second));
+    printf("flush: %d %d\n", tell_cache("tcache.flush", first), tell_cache("tcache.flush", second));
+    printf("destroy: %d", tell_cache("tcache.destroy", first));
+    printf(", and %u is used again\n", make_cache(&err));
+    while (make_cache(&err) != UINT32_MAX) n++;
+    printf("so many caches: %u, then %d\n", n, err);
+    printf("destroy: %d", tell_cache("tcache.destroy", 7));
+    printf(", and %u is used again\n", make_cache(&err));
+    while (n-- > 0) err |= tell_cache("tcache.destroy", n);
+    printf("destroy all: %d\n", err);
+}
+
 static void use_mibs(void) {
     size_t mib[7], len = 4, small = 2, value, n = sizeof(value);
     unsigned nbins;
@@ -301,6 +337,7 @@ int main(void) {
     read_all();
     write_some();
     number_things();
+    make_caches();
     use_mibs();
     allocate();
     return 0;

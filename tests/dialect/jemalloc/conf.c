@@ -1,11 +1,15 @@
-/* conf.c - prints what some options came to be. With HAS_CONF the program sets options itself; `hear`: and has the messages, those
- * from before main too. */
+/* conf.c - prints what some options came to be. With HAS_CONF the program sets options itself, with HAS_HARDER those that nothing
+ * beats; `hear`: and has the messages, those from before main too. */
 #include <jemalloc/jemalloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #ifdef HAS_CONF
 const char *malloc_conf = "lg_prof_sample:12,prof_prefix:mine,dirty_decay_ms:77,zero_realloc:alloc";
+#endif
+
+#ifdef HAS_HARDER
+const char *malloc_conf_2_conf_harder = "prof_prefix:harder";
 #endif
 
 static char heard[1000];

@@ -32,6 +32,18 @@ run() { timeout -k 10 "$LIMIT" "$@" 2>/dev/null; }
 [ "$(run "$TMP/conf")" = "19 jeprof 10000 -1 free" ] || fail "defaults: saw $(run "$TMP/conf")"
 [ "$(run "$TMP/conf_symbol")" = "12 mine 77 -1 alloc" ] || fail "malloc_conf: saw $(run "$TMP/conf_symbol")"
 [ "$(MALLOC_CONF=prof_prefix:env,lg_prof_interval:30 run "$TMP/conf_symbol")" = "12 env 77 30 alloc" ] || fail "both"
+for_ours "$TMP/conf_harder" conf.c -DHAS_HARDER
+[ "$(run "$TMP/conf_harder")" = "19 harder 10000 -1 free" ] || fail "malloc_conf_2_conf_harder: saw $(run "$TMP/conf_harder")"
+[ "$(MALLOC_CONF=prof_prefix:env,lg_prof_sample:13 run "$TMP/conf_harder")" = "13 harder 10000 -1 free" ] || fail "malloc_conf_2_conf_harder beats MALLOC_CONF"
+# linked LINK PROGRAM: /etc/malloc.conf leads to LINK, for that program alone
+linked() { run unshare -m sh -c 'mount -t tmpfs none /etc && ln -s "$1" /etc/malloc.conf && exec "$2"' sh "$@"; }
+if unshare -m mount -t tmpfs none /etc 2>/dev/null; then
+    [ "$(linked prof_prefix:link,lg_prof_sample:11 "$TMP/conf")" = "11 link 10000 -1 free" ] || fail "/etc/malloc.conf: saw $(linked prof_prefix:link "$TMP/conf")"
+    [ "$(linked prof_prefix:link "$TMP/conf_symbol")" = "12 link 77 -1 alloc" ] || fail "/etc/malloc.conf beats malloc_conf"
+    [ "$(MALLOC_CONF=prof_prefix:env linked prof_prefix:link,lg_prof_sample:11 "$TMP/conf")" = "11 env 10000 -1 free" ] || fail "MALLOC_CONF beats /etc/malloc.conf"
+else
+    say "part skipped: no mount namespaces here, so no /etc/malloc.conf"
+fi
 [ "$(JE_MALLOC_CONF=prof_prefix:env run "$TMP/conf")" = "19 env 10000 -1 free" ] || fail "JE_MALLOC_CONF"
 MALLOC_CONF=confirm_conf:true,zero:false timeout -k 10 "$LIMIT" "$TMP/conf" 2>&1 >/dev/null | grep -qxF '<jemalloc>: -- Set conf value: zero:false' || fail "confirm_conf"
 timeout -k 10 "$LIMIT" "$TMP/conf" hear >/dev/null || fail "malloc_message of the program: status $?"

@@ -230,6 +230,7 @@ static void check_output(void) {
     size_t elapsed, user, sys, rss, peak, commit, peak_commit, faults;
     mi_process_info(&elapsed, &user, &sys, &rss, &peak, &commit, &peak_commit, &faults);
     CHECK_TRUE(peak > 0 && commit > 0 && peak_commit >= commit);
+    CHECK_TRUE(elapsed < 600000); /* since the start, not since another time */
     mi_process_info(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     mi_stats_merge();
     mi_stats_reset();
