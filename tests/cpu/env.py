@@ -122,7 +122,9 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
         cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": text})
         expect(f"period with CPUPROFILE_FREQUENCY={text}", period_us, cpu.Profile(path).period_us)
     for more, number in (({}, 27), ({"CPUPROFILE_REALTIME": "1"}, 14), ({"CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
-                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_TIMER_SIGNAL": "0x28"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27)):
+                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_TIMER_SIGNAL": "0x28"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
+                         ({"VITRINE_CPU_CLOCK": "process", "VITRINE_CPU_SIGNAL": "40"}, 27),
+                         ({"VITRINE_CPU_CLOCK": "real", "VITRINE_CPU_SIGNAL": "40"}, 14)):
         expect(f"the signal with {more}", [number], caught(preload, more))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
