@@ -27,20 +27,28 @@
 
 /* ---- variables ---- */
 
-/* Digits alone; or 0, which none of these variables may be. */
-static uint64_t number_of(const char *text) {
+static unsigned digit_of(char c) {
+    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
+    unsigned letter = (unsigned)((c | 0x20) - 'a');
+    return letter < 6 ? 10 + letter : 16;
+}
+
+/* Digits alone; or 0, which none of these variables may be. MANY is more than any of them can mean. */
+#define MANY UINT64_C(1000000)
+static uint64_t number_of(const char *text, unsigned base) {
     uint64_t n = 0;
-    for (; *text >= '0' && *text <= '9' && n < 1000000; text++)
-        n = n * 10 + (uint64_t)(*text - '0');
+    for (; digit_of(*text) < base; text++) n = vt_min(n * base + digit_of(*text), MANY);
     return *text == '\0' ? n : 0;
 }
 
-static void set_number(const char *variable, uint64_t *option, uint64_t max, uint64_t otherwise) {
-    const char *text = vt__os_getenv(variable);
-    if (text == NULL) return;
-    uint64_t n = number_of(text);
-    *option = n == 0 ? otherwise : vt_min(n, max);
+/* The same as C has it: 0x28, 050, 40. */
+static uint64_t number_of_any_base(const char *text) {
+    if (text[0] != '0') return number_of(text, 10);
+    return text[1] == 'x' || text[1] == 'X' ? number_of(text + 2, 16) : number_of(text, 8);
 }
+
+/* 0: there is no such signal */
+static uint64_t signal_of(uint64_t number) { return number <= MAX_SIGNAL ? number : 0; }
 
 static void set_clock(void) {
     bool is_real = vt__os_getenv("CPUPROFILE_REALTIME") != NULL;
@@ -57,14 +65,22 @@ static bool is_on(const char *variable) {
            (*v == '\0' || *v == 't' || *v == 'T' || *v == 'y' || *v == 'Y' || *v == '1');
 }
 
+static uint64_t frequency_of(const char *text) {
+    uint64_t n = number_of(text, 10);
+    return n == 0 ? 100 : vt_min(n, VT_CPU_MAX_FREQUENCY);
+}
+
 static void read_variables(const char *file) {
+    const char *frequency = vt__os_getenv("CPUPROFILE_FREQUENCY");
+    const char *timer = vt__os_getenv("CPUPROFILE_TIMER_SIGNAL");
     const char *number = vt__os_getenv("CPUPROFILESIGNAL");
     vt_opt(cpu_profile) = (uintptr_t)file;
-    if (vt_opt(cpu_frequency) == vt__option_rows[VT_OPT_cpu_frequency].dflt)
-        set_number("CPUPROFILE_FREQUENCY", &vt_opt(cpu_frequency), VT_CPU_MAX_FREQUENCY, 100);
-    if (vt_opt(cpu_signal) == 0)
-        set_number("CPUPROFILE_TIMER_SIGNAL", &vt_opt(cpu_signal), MAX_SIGNAL, 0);
-    if (vt_opt(cpu_switch) == 0) set_number("CPUPROFILESIGNAL", &vt_opt(cpu_switch), MAX_SIGNAL, 0);
+    if (frequency != NULL && vt_opt(cpu_frequency) == vt__option_rows[VT_OPT_cpu_frequency].dflt)
+        vt_opt(cpu_frequency) = frequency_of(frequency);
+    if (timer != NULL && vt_opt(cpu_signal) == 0)
+        vt_opt(cpu_signal) = signal_of(number_of_any_base(timer));
+    if (number != NULL && vt_opt(cpu_switch) == 0)
+        vt_opt(cpu_switch) = signal_of(number_of(number, 10));
     if (number != NULL && vt_opt(cpu_switch) == 0)
         vt__warn("no signal has the number", number, " of CPUPROFILESIGNAL");
     set_clock();

@@ -48,6 +48,13 @@ static void await_handlers(void) {
     }
 }
 
+/* The system has its own for the timers of the process: without a handler it would end the program. */
+static int signal_of(const struct vt_cpu_plan *plan) {
+    if (plan->clock == VT_CPU_PROCESS) return SIGPROF;
+    if (plan->clock == VT_CPU_REAL) return SIGALRM;
+    return plan->signal != 0 ? plan->signal : SIGPROF;
+}
+
 int vt__cpu_start(const struct vt_cpu_plan *plan) {
     if (vt__cpu_is_on()) return -EBUSY;
     await_handlers();
@@ -56,9 +63,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
         return -EINVAL;
     vt__cpu.plan = *plan;
     vt__cpu.period_ns = NSEC_PER_SEC / plan->frequency;
-    vt__cpu.signal = plan->signal != 0            ? plan->signal
-                     : plan->clock == VT_CPU_REAL ? SIGALRM
-                                                  : SIGPROF;
+    vt__cpu.signal = signal_of(plan);
     int err = install(vt__cpu.signal);
     if (err != 0) return err;
     forget(plan->since_ns != 0 ? plan->since_ns : vt__os_wall_ns());

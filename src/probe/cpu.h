@@ -28,8 +28,8 @@ enum vt_cpu_clock {
 
 struct vt_cpu_plan {
     enum vt_cpu_clock clock;
-    unsigned frequency;    /* per second, 1..VT_CPU_MAX_FREQUENCY */
-    int signal;            /* 0: SIGPROF; SIGALRM for VT_CPU_REAL */
+    unsigned frequency; /* per second, 1..VT_CPU_MAX_FREQUENCY */
+    int signal; /* 0: SIGPROF. Always that for VT_CPU_PROCESS, and SIGALRM for VT_CPU_REAL */
     int (*filter)(void *); /* NULL, or called in the handler: 0 drops the sample */
     void *filter_arg;
     uint64_t since_ns; /* wall clock that the profile tells as its start; 0: now */

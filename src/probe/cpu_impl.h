@@ -36,6 +36,8 @@ struct vt_cpu_state {
     /* any thread */
     _Atomic bool is_on;
     _Atomic uint64_t n_signals, n_lost;
+    _Atomic uint64_t
+        common_ns; /* VT_CPU_PROCESS, VT_CPU_REAL: the common clock up to which was counted */
     _Atomic uint32_t
         n_inside; /* handlers at work; a start waits for them: they have tasks of the last one */
 };
@@ -47,6 +49,11 @@ bool vt__cpu_count(const struct vt_count *more); /* false: no room */
 /* Is CPU time of single threads what the clock counts? */
 VT_INLINE bool vt__cpu_is_by_thread(void) {
     return vt__cpu.plan.clock == VT_CPU_THREAD || vt__cpu.plan.clock == VT_CPU_PERF;
+}
+
+/* Is there one timer for all threads? */
+VT_INLINE bool vt__cpu_is_common(void) {
+    return vt__cpu.plan.clock == VT_CPU_PROCESS || vt__cpu.plan.clock == VT_CPU_REAL;
 }
 
 /* cpu_tasks.c. Numbers begin with 1; 0 is no task. */
@@ -62,6 +69,7 @@ void vt__cpu_tasks_fork_done(bool is_child);
 #define VT_CPU_SCOUT ((void *)1) /* what the process's own timer sends: it finds threads */
 
 /* cpu_tick.c */
+uint64_t vt__cpu_common_ns(void); /* the clock that all threads share, now */
 void vt__cpu_tick_fork_child(void);
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context);
 /* What is to be done with signals that are not ours. */

@@ -241,12 +241,12 @@ static void start_scout(void) {
 }
 
 static int process_timer(uint64_t period_ns) {
+    /* as in arm(): what ends within a period counts for it with the chance of its length */
+    if (period_ns != 0)
+        atomic_store_explicit(&vt__cpu.common_ns, vt__cpu_common_ns() - vt__os_random() % period_ns,
+                              memory_order_relaxed);
     return vt__os_itimer_set(vt__cpu.plan.clock == VT_CPU_REAL ? ITIMER_REAL : ITIMER_PROF,
                              period_ns);
-}
-
-static bool is_one_for_all(void) {
-    return vt__cpu.plan.clock == VT_CPU_PROCESS || vt__cpu.plan.clock == VT_CPU_REAL;
 }
 
 static int begin_locked(bool is_alone) {
@@ -254,7 +254,7 @@ static int begin_locked(bool is_alone) {
     forget_all();
     int err = add(vt__os_tid(), /* is_me */ true, &number);
     if (err != 0) return err;
-    if (is_one_for_all()) return process_timer(vt__cpu.period_ns);
+    if (vt__cpu_is_common()) return process_timer(vt__cpu.period_ns);
     start_scout();
     if (!is_alone)
         (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
@@ -270,7 +270,7 @@ int vt__cpu_tasks_begin(bool is_alone) {
 
 void vt__cpu_tasks_end(void) {
     uint64_t mask = vt__lock_held(&lock);
-    if (is_one_for_all()) (void)process_timer(0);
+    if (vt__cpu_is_common()) (void)process_timer(0);
     if (all.scout >= 0) vt__os_timer_delete(all.scout);
     all.scout = -1;
     for (uint32_t i = 1; i <= n_tasks(); i++) {

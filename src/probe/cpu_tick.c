@@ -5,7 +5,7 @@
  * handler, on a small alternate stack, and before or after the thread is known to libc.
  *
  * A tick counts for as many periods as passed: a timer tells how often it expired before its signal was handled, perf's clock
- * is compared with the thread's CPU time.
+ * is compared with the thread's CPU time, and the timers of the process, which tell nothing, with the clock they should have kept.
  *
  * No clock ticks while its thread is in the kernel, but those of wall time and, before Linux 5.10, timers: calls that sleep are not
  * ended with EINTR.
@@ -13,6 +13,7 @@
  * Climate: signal.   Owns: who had the signal before.   Locks: none.
  */
 #include <errno.h>
+#include <time.h>
 
 #include "probe/cpu_impl.h"
 
@@ -60,6 +61,25 @@ static void by_cpu_time(struct tick *k, struct vt_cpu_task *t, int tid) {
     t->cpu_ns = now_ns - (uint64_t)(rest_ns > 0 ? rest_ns : 0);
 }
 
+uint64_t vt__cpu_common_ns(void) {
+    return vt__cpu.plan.clock == VT_CPU_REAL ? vt__os_now_ns()
+                                             : vt__os_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* The system charges a whole tick of its own to the process that runs when it comes, so on a busy machine ITIMER_PROF expires too often:
+ * such a signal counts for none. It comes at these ticks alone, and one that comes while another is pending is lost: then it counts for
+ * several. */
+static void by_common_time(struct tick *k) {
+    uint64_t now_ns = vt__cpu_common_ns();
+    uint64_t seen_ns = atomic_load_explicit(&vt__cpu.common_ns, memory_order_relaxed);
+    do { /* relaxed: whoever moves it counts for the time; there is nothing else to see */
+        int64_t owed_ns = (int64_t)(now_ns - seen_ns);
+        k->n = owed_ns > 0 ? (uint64_t)owed_ns / vt__cpu.period_ns : 0;
+    } while (k->n != 0 && !atomic_compare_exchange_weak_explicit(
+                              &vt__cpu.common_ns, &seen_ns, seen_ns + k->n * vt__cpu.period_ns,
+                              memory_order_relaxed, memory_order_relaxed));
+}
+
 /* What of the time since the last tick was spent running. */
 static void by_both_times(struct tick *k, struct vt_cpu_task *t, int tid) {
     uint64_t cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
@@ -85,8 +105,9 @@ static bool read_tick(struct tick *k, const siginfo_t *info, int tid) {
         if (vt__cpu_task_of(tid) != k->task) k->task = 0; /* of a timer that is no more */
         return true;
     }
-    if (info->si_code == SI_KERNEL && (clock == VT_CPU_PROCESS || clock == VT_CPU_REAL)) {
+    if (info->si_code == SI_KERNEL && vt__cpu_is_common()) {
         k->task = vt__cpu_task_try(tid);
+        by_common_time(k);
         return true;
     }
     if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {

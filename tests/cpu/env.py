@@ -109,17 +109,22 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))
     clean()
     # a number that is none is said, and the whole run is profiled
-    _, err = cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILESIGNAL": "many"})
-    expect("the line about a number", True, "no signal has the number 'many' of CPUPROFILESIGNAL" in err)
-    expect("files with a number that is none", ["p.prof"], files())
-    clean()
+    for number in ("many", "0", "65"):
+        _, err = cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILESIGNAL": number})
+        expect("the line about a number", True, f"no signal has the number '{number}' of CPUPROFILESIGNAL" in err)
+        expect("files with a number that is none", ["p.prof"], files())
+        clean()
 
     # frequencies as gperftools reads them
-    for text, period_us in (("1000", 1000), ("10000", 250), ("abc", 10000), ("250x", 10000), ("0", 10000)):
+    cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path})
+    expect("period without CPUPROFILE_FREQUENCY", 10000, cpu.Profile(path).period_us)
+    for text, period_us in (("1000", 1000), ("10000", 250), ("99999999999999999999999", 250), ("abc", 10000), ("250x", 10000), ("0", 10000)):
         cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": text})
         expect(f"period with CPUPROFILE_FREQUENCY={text}", period_us, cpu.Profile(path).period_us)
     for more, number in (({}, 27), ({"CPUPROFILE_REALTIME": "1"}, 14), ({"CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
-                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27)):
+                         ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_TIMER_SIGNAL": "0x28"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
+                         ({"VITRINE_CPU_CLOCK": "process", "VITRINE_CPU_SIGNAL": "40"}, 27),
+                         ({"VITRINE_CPU_CLOCK": "real", "VITRINE_CPU_SIGNAL": "40"}, 14)):
         expect(f"the signal with {more}", [number], caught(preload, more))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
@@ -139,6 +144,10 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)
     names = cpu.Profile(path).cum()
     expect("functions between start and stop", (True, False), ("burn_lib" in names, "alpha" in names))
+    # what was flushed is there, whatever comes after
+    os.remove(path)
+    cpu.run([program, "start", path, "lib", "100", "flush", "_exit"], preload=preload)
+    expect("samples that were flushed", True, cpu.Profile(path).cum().get("burn_lib", 0) >= 5)
     cpu.run([program, "start", "/nowhere/p"], preload=preload, status=8)
     cpu.run([program, "start", path, "start", path], preload=preload, status=8)
     _, err = cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": "/nowhere/p"})

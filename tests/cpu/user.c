@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static volatile unsigned long sink;
 
@@ -28,7 +29,9 @@ int main(int argc, char **argv) {
     struct ProfilerOptions options;
     int with, i;
     void *pcs[32];
+    time_t began;
     if (argc < 3) return 2;
+    began = time(NULL);
     memset(&options, 0, sizeof options);
     options.filter_in_thread = filter;
     options.filter_in_thread_arg = (void *)&is_wanted;
@@ -44,6 +47,7 @@ int main(int argc, char **argv) {
     for (i = 0; i < 200 && n_asked < 3; i++) burn(10);
     ProfilerGetCurrentState(&state);
     EXPECT(state.enabled == 1 && strcmp(state.profile_name, argv[2]) == 0);
+    EXPECT(state.start_time >= began && state.start_time <= time(NULL));
     EXPECT(n_asked > 0 && state.samples_gathered == 0); /* all were dropped */
     is_wanted = 1;
     for (i = 0; i < 200 && (ProfilerGetCurrentState(&state), state.samples_gathered < 8); i++)

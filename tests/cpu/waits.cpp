@@ -1,6 +1,8 @@
 /* waits.cpp - waits of every kind, each in a function of its own, with their true length.
  *
- *     waits kinds          every function of libc and C++ that waits, contended once or more; prints "function ns" for each
+ *     waits kinds          every function of libc and C++ that waits, contended once or more; prints "function ns ns" for each: it
+ *                          waited no less than the one and no more than the other
+ *     waits once           one wait
  *     waits answers        what they return and leave alone, where it is not just 0
  *     waits fight          threads that fight for a lock, forks in between whose children wait too, and a signal handler that locks
  *     waits calls FILE     vt_contention_start, dump and stop
@@ -44,26 +46,63 @@ static void sleep_ms(int ms) {
     while (nanosleep(&t, &t) != 0) {}
 }
 
+/* The letter that /proc has for the thread's state. */
+static char state_of(pid_t tid) {
+    char path[64], text[128] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL) return '?';
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL ? name_end[2] : '?';
+}
+
+/* A thread that has nothing else to sleep for waits as soon as it sleeps. */
+static void until_it_sleeps(pid_t tid) {
+    for (int i = 0; state_of(tid) != 'S'; i++, sleep_ms(1))
+        if (i == 20000) fprintf(stderr, "it never waits\n"), _exit(7);
+}
+
+/* How long a wait was is known between bounds: on a busy machine either thread may be stopped at any point, but it waits at least from
+ * when it was seen asleep until the other is about to end that, and at most from before the call until after it. */
+struct Waited {
+    int64_t least_ns, most_ns;
+    void tell(const char *name) const {
+        printf("%s %lld %lld\n", name, (long long)least_ns, (long long)most_ns);
+    }
+};
+
+/* In another thread: the waiter is made to wait for a while; gives how long it did, at least. */
+static int64_t let_wait(pid_t waiter) {
+    until_it_sleeps(waiter);
+    int64_t since = now_ns();
+    sleep_ms(HELD_MS);
+    return now_ns() - since;
+}
+
 /* Somebody holds `take` for a while, and meanwhile `wait` is called and timed. */
 template <class Take, class Give, class Wait>
 static void contended(const char *name, Take take, Give give, Wait wait) {
-    int64_t waited_ns = 0;
+    Waited waited = {0, 0};
+    pid_t waiter = gettid();
     for (int i = 0; i < ROUNDS; i++) {
         std::atomic<bool> is_held{false};
         std::thread holder([&] {
             take();
             is_held = true;
-            sleep_ms(HELD_MS);
+            waited.least_ns += let_wait(waiter);
             give();
         });
         while (!is_held) std::this_thread::yield();
         int64_t since = now_ns();
         wait();
-        waited_ns += now_ns() - since;
+        waited.most_ns += now_ns() - since;
         give();
         holder.join();
     }
-    printf("%s %lld\n", name, (long long)waited_ns);
+    waited.tell(name);
 }
 
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
@@ -122,9 +161,11 @@ static std::condition_variable cxx_condition;
 static bool is_told;
 
 template <class Wait> static void told(const char *name, Wait wait) {
+    Waited waited = {0, 0};
+    pid_t waiter = gettid();
     is_told = false;
-    std::thread teller([] {
-        sleep_ms(HELD_MS);
+    std::thread teller([&] {
+        waited.least_ns = let_wait(waiter);
         std::lock_guard<std::mutex> guard(cxx_mutex);
         pthread_mutex_lock(&plain);
         is_told = true;
@@ -134,8 +175,9 @@ template <class Wait> static void told(const char *name, Wait wait) {
     });
     int64_t since = now_ns();
     wait();
-    printf("%s %lld\n", name, (long long)(now_ns() - since));
+    waited.most_ns = now_ns() - since;
     teller.join();
+    waited.tell(name);
 }
 
 #define CONDITION(name, call)                                                                      \
@@ -284,13 +326,17 @@ static void fight_once() {
     is_in_handler_lock = false;
 }
 
-__attribute__((noinline)) static void child_waits() {
+__attribute__((noinline)) static void wait_once() {
+    std::atomic<pid_t> waiter{0};
     pthread_mutex_lock(&adaptive);
-    std::thread t([] {
+    std::thread t([&] {
+        waiter = gettid();
         pthread_mutex_lock(&adaptive);
         pthread_mutex_unlock(&adaptive);
     });
-    sleep_ms(10);
+    while (waiter == 0) sleep_ms(1);
+    until_it_sleeps(waiter);
+    sleep_ms(1); /* longer than any that is left out */
     pthread_mutex_unlock(&adaptive);
     t.join();
 }
@@ -311,7 +357,7 @@ static void fight() {
         sleep_ms(30);
         pid_t pid = fork();
         if (pid == 0) {
-            child_waits();
+            wait_once();
             exit(0);
         }
         int status = 1;
@@ -343,6 +389,7 @@ static void calls(const char *file) {
 int main(int argc, char **argv) {
     make_mutexes();
     if (argc == 2 && strcmp(argv[1], "kinds") == 0) kinds();
+    if (argc == 2 && strcmp(argv[1], "once") == 0) wait_once();
     if (argc == 2 && strcmp(argv[1], "answers") == 0) answers();
     if (argc == 2 && strcmp(argv[1], "fight") == 0) fight();
     if (argc == 3 && strcmp(argv[1], "calls") == 0) calls(argv[2]);

@@ -4,6 +4,7 @@
  *     old_names fork          the child leaks 400,000 bytes, the parent 4,000
  *     old_names open DIR      opens libprofiler.so and libtcmalloc.so of DIR, and profiles some work by the functions it finds
  *     old_names fork_open DIR the same in the child of a fork
+ *     old_names fork_work     the same work in the child of a fork and then in its parent
  *     old_names notes         100 blocks of 200 bytes stay, 10 of 100 are freed
  *     old_names manual        the same between two dumps by call (needs the library at link time or preloaded)
  *     old_names wait SECONDS  allocates a little, every 10 ms
@@ -86,6 +87,14 @@ static int forked(const char *dir) {
     return waitpid(child, &status, 0) == child && status == 0 ? 0 : 5;
 }
 
+static int work_in_both() {
+    pid_t child = fork();
+    int status = 0;
+    if (child != 0 && (waitpid(child, &status, 0) != child || status != 0)) return 5;
+    work();
+    return 0;
+}
+
 static void manual() {
     auto start = named<void (*)(const char *)>(RTLD_DEFAULT, "HeapProfilerStart");
     auto dump = named<void (*)(const char *)>(RTLD_DEFAULT, "HeapProfilerDump");
@@ -122,6 +131,8 @@ int main(int argc, char **argv) {
         two_bytes(), four_bytes();
     else if (strcmp(what, "fork") == 0 || strcmp(what, "fork_open") == 0)
         return forked(arg);
+    else if (strcmp(what, "fork_work") == 0)
+        return work_in_both();
     else if (strcmp(what, "open") == 0)
         profile(arg);
     else if (strcmp(what, "notes") == 0)

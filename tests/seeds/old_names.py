@@ -8,6 +8,7 @@ import glob
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,20 @@ def files(*expected):
         fail(f"expected {sorted(expected)}, seen {seen}")
 
 
+def n_samples(path):
+    """of a CPU profile: words 0 3 0 PERIOD 0, then COUNT DEPTH PC..., until COUNT is 0"""
+    with open(path, "rb") as f:
+        data = f.read()
+    words = struct.unpack_from(f"{len(data) // 8}Q", data)
+    if words[:5] != (0, 3, 0, 10000, 0):
+        fail(f"{path}: not the header of a CPU profile: {words[:5]}")
+    at, n = 5, 0
+    while words[at] != 0:
+        n += words[at]
+        at += 2 + words[at + 1]
+    return n
+
+
 def lines(text, *patterns):
     """Each pattern matches a whole line, in this order."""
     rest = iter(text.splitlines())
@@ -121,6 +136,8 @@ def by_dlopen_000():
           r"Dumping heap profile to heap.prof.0001.heap \(over\)")
     near(in_use("heap.prof.0001.heap"), 20000, 20000, "in use")
     files("heap.prof.0001.heap", "cpu.prof")
+    if n_samples("cpu.prof") < 5:
+        fail("no samples in the CPU profile")
 
 
 def heap_profile_across_fork_000():
@@ -135,10 +152,11 @@ def heap_profile_across_fork_000():
 
 def by_dlopen_in_a_forked_child_000():
     compiled("-ldl")
-    run("./a.out", "fork_open", LIB, preload="libtcmalloc.so")
+    err = run("./a.out", "fork_open", LIB, preload="libtcmalloc.so").stderr
     near(in_use(glob.glob("heap.prof*.0001.heap")[0]), 20000, 20000, "in use")
-    if os.path.getsize(glob.glob("cpu.prof*")[0]) < 100:
+    if n_samples(glob.glob("cpu.prof*")[0]) < 5:
         fail("no samples in the child's CPU profile")
+    lines(err, r"PROFILE: interrupts/evictions/bytes = [1-9]\d*/0/\d+")
 
 
 def svg_and_difference_000():
@@ -154,9 +172,21 @@ def svg_and_difference_000():
 def cpu_profile_across_fork_000():
     compiled()
     err = run("./a.out", "fork", preload="libtcmalloc_and_profiler.so", CPUPROFILE="cpuprofile.out").stderr
-    lines(err, r"PROFILE: interrupts/evictions/bytes = \d+/\d+/\d+")
-    if not os.path.exists("cpuprofile.out"):
-        fail("no cpuprofile.out")
+    lines(err, r"PROFILE: interrupts/evictions/bytes = \d+/0/\d+", rf"PROFILE: interrupts/evictions/bytes = {n_samples('cpuprofile.out')}/0/\d+")
+    for f in glob.glob("cpuprofile.out*"):
+        os.remove(f)
+    # one that works in both: a file for each, and pprof shows what it did
+    err = run("./a.out", "fork_work", preload="libtcmalloc_and_profiler.so", CPUPROFILE="cpuprofile.out").stderr
+    seen = sorted(glob.glob("cpuprofile.out*"))
+    if len(seen) != 2 or not re.fullmatch(r"cpuprofile\.out_\d+", seen[1]):
+        fail(f"expected cpuprofile.out and the child's, seen {seen}")
+    lines(err, *[rf"PROFILE: interrupts/evictions/bytes = {n_samples(f)}/0/\d+" for f in reversed(seen)])
+    for f in seen:
+        text = run(PPROF, "--text", "a.out", f).stdout
+        if n_samples(f) < 5 or not re.search(r"\bwork\b", text):
+            fail(f"{f}: expected the samples of work(), seen {n_samples(f)}: {text}")
+        if "<svg" not in run(PPROF, "--svg", "a.out", f).stdout:
+            fail(f"no picture of {f}")
 
 
 MIB = r"\(\s*\d+\.\d MiB\)"

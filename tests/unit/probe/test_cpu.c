@@ -138,20 +138,56 @@ TEST(cpu, a_start_waits_for_handlers_of_the_last_profile) {
     vt__cpu_stop();
 }
 
-TEST(cpu, a_clock_that_is_behind_counts_for_one_period) {
-    struct vt_cpu_plan plan = {.clock = VT_CPU_PERF, .frequency = 1};
+/* A tick of perf's clock in a thread that was counted up to so long ago. */
+static void perf_tick(int64_t owed_ns) {
     siginfo_t info;
     ucontext_t context;
-    if (vt__cpu_start(&plan) != 0) return; /* the system refuses perf's clock */
     memset(&info, 0, sizeof(info));
     info.si_signo = SIGPROF;
     info.si_code = POLL_IN;
     info.si_fd = me()->fd;
-    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) + 1000000000;
+    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) - (uint64_t)owed_ns;
     getcontext(&context);
     vt__cpu_on_signal(SIGPROF, &info, &context);
+}
+
+TEST(cpu, a_tick_of_perf_counts_for_the_time_in_the_kernel_too) {
+    struct vt_cpu_plan plan = {.clock = VT_CPU_PERF, .frequency = 1};
+    if (vt__cpu_start(&plan) != 0) return; /* the system refuses perf's clock */
+    perf_tick(3700000000);
+    assert_int_equal(n_counted(), 3);
+    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid()));
+    assert_in_range(now_ns - me()->cpu_ns, 700000000, 999999999); /* the rest is kept */
+    vt__cpu_stop();
+}
+
+TEST(cpu, a_clock_that_is_behind_counts_for_one_period) {
+    struct vt_cpu_plan plan = {.clock = VT_CPU_PERF, .frequency = 1};
+    if (vt__cpu_start(&plan) != 0) return; /* the system refuses perf's clock */
+    perf_tick(-1000000000);
     assert_int_equal(n_counted(), 1);
     vt__cpu_stop();
+}
+
+TEST(cpu, a_tick_of_the_process_counts_for_the_time_that_passed) {
+    static const enum vt_cpu_clock clocks[] = {VT_CPU_PROCESS, VT_CPU_REAL};
+    for (unsigned i = 0; i < vt_countof(clocks); i++) {
+        struct vt_cpu_plan plan = {.clock = clocks[i], .frequency = 1};
+        assert_int_equal(vt__cpu_start(&plan), 0);
+        vt__cpu.common_ns = vt__cpu_common_ns();
+        tick(SI_KERNEL, NULL, 0); /* too early */
+        assert_int_equal(n_counted(), 0);
+        vt__cpu.common_ns -= 2500000000;
+        tick(SI_KERNEL, NULL, 0);
+        assert_int_equal(n_counted(), 2);
+        tick(SI_KERNEL, NULL, 0);
+        assert_int_equal(n_counted(), 2);
+        vt__cpu.common_ns -= 600000000; /* with what was left */
+        tick(SI_KERNEL, NULL, 0);
+        assert_int_equal(n_counted(), 3);
+        assert_int_equal(totals().n_lost, 0);
+        vt__cpu_stop();
+    }
 }
 
 static _Atomic int go;
