@@ -351,7 +351,7 @@ struct slab *vt__slab_let_go(struct heap *h,
                              unsigned cls); /* the current one, in no queue then; NULL: none */
 void vt__heap_drop_empty(struct heap *h,
                          bool has_heaps_lock); /* no lists, and no slab without a block in use */
-struct slab *vt__slab_new(uintptr_t owner, unsigned cls);   /* NULL: no memory */
+struct slab *vt__slab_new(uintptr_t owner, unsigned cls); /* NULL: no memory */
 struct slab *vt__slab_new_in(struct vt_tract *t, uintptr_t owner, unsigned cls); /* t may be NULL */
 void vt__slab_release(struct slab *s);                      /* empty, and in no queue */
 struct block *vt__slab_take(struct slab *s, bool *is_zero); /* one block; NULL: it has none */
