@@ -431,6 +431,33 @@ TEST(unwind, a_frame_that_leads_to_itself_is_the_last) {
 
 /* ---- other stacks, threads ---- */
 
+/* sub $8, %rsp; call *%rdi; add $8, %rsp; ret: as a compiler makes it while the program runs, with no tables. */
+static const unsigned char generated[] = {0x48, 0x83, 0xec, 8, 0xff, 0xd7,
+                                          0x48, 0x83, 0xc4, 8, 0xc3};
+#define BEHIND_THE_CALL 6
+
+TEST(unwind, generated_code_is_the_last_that_is_told) {
+    struct vt_stack_stats s;
+    void (*run)(void (*)(void));
+    char *at = mmap(NULL, VT_OS_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+    memcpy(at, generated, sizeof(generated));
+    assert_int_equal(mprotect(at, VT_OS_PAGE, PROT_READ | PROT_EXEC), 0);
+    *(void **)&run = at;
+    recurse(3);
+    unsigned n = without.n;
+    for (int i = 0; i < 3; i++) {
+        run(both_are_equal);
+        assert_in_range(without.n, 2, 3); /* walk_twice may be part of its caller */
+        assert_int_equal(without.pc[without.n - 1], (uintptr_t)at + BEHIND_THE_CALL);
+    }
+    vt__stack_stats(&s);
+    assert_int_equal(s.ended[VT_END_NO_MODULE], 6);
+    munmap(at, VT_OS_PAGE);
+    recurse(3);
+    assert_int_equal(without.n, n);
+}
+
 static ucontext_t main_context, coroutine;
 static void run_coroutine(void) {
     for (int i = 0; i < 100; i++) {
