@@ -36,6 +36,9 @@ check_has("what brpc looks for", ours[:300], ',label="')
 legend, nodes, edges = parse(ours)
 check("the first line", ours.splitlines()[0], f'digraph "{program}; 5.1 MB" {{')
 check("all functions", {"main", "app::small", "app::large", "app::deep", "app::host", "app::Box::fill"} <= set(nodes), True)
+turns = sum(int(l.rsplit(" ", 1)[1]) for l in out(PPROF, "--collapsed", program, heap).splitlines() if "app::deep(int);app::deep(int)" in l)
+check("an edge of a function to itself counts each stack once", (parse(out(PPROF, "--dot", "--show_bytes", program, heap))[2]["app::deep", "app::deep"][0], turns > 0),
+      (str(turns), True))
 if PEER_PPROF:
     their_legend, their_nodes, their_edges = parse(out(PEER_PPROF, "--dot", program, heap))
     check("legend", legend, their_legend)
