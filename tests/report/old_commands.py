@@ -87,6 +87,11 @@ check("--stacks: its heading", text.splitlines()[:3], ["Total: 5.1 MB", "Stacks:
 check("--stacks: a stack", bool(re.search(r"^2000000  \([0-9a-f]{16}\) \S+work\.cc:\d+:app::Box::fill\n {9}\([0-9a-f]{16}\) \S+work\.cc:\d+:app::large\n", text, re.M)), True)
 check("--stacks: leaks by size", [int(n) for n in re.findall(r"^Leak of (\d+) bytes in \d+ objects allocated from:$", text, re.M)][:3], [2000000, 1400000, 1000000])
 check("--stacks: a leak's frames", bool(re.search(r"^Leak of 2000000 bytes in 50 objects allocated from:\n\t@ [0-9a-f]{16} app::Box::fill \S+:\d+\n\t@ ", text, re.M)), True)
+calls = {int(pc, 16) for l in open(first) if "] @" in l for pc in l.split("@")[1].split() if pc.startswith("0x")}
+for what, pattern in (("stacks", r"\(([0-9a-f]{16})\) "), ("leaks", r"^\t@ ([0-9a-f]{16}) ")):
+    places = {int(a, 16) for a in re.findall(pattern, text, re.M)}
+    check(f"--stacks: {what} have the calls' addresses, not those behind", (len(places) > 10, {a + 1 for a in places} <= calls), (True, True))
+check("--stacks: no leak of nothing", "Leak of 0 bytes" in text, False)
 check_has("--stacks: then the table", text, "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
 if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
     theirs = out(PEER_PPROF, "--text", "--stacks", program, first)
@@ -194,6 +199,7 @@ if je:
 # ---- brpc's and the heap checker's ways of calling
 text = out(PPROF, "--collapsed", program, first)
 check("--collapsed: as flamegraph.pl takes it", [bool(re.fullmatch(r".* \d+", l)) for l in text.splitlines()], [True] * len(text.splitlines()))
+check("--collapsed: no row of nothing", [l for l in text.splitlines() if l.endswith(" 0")], [])
 check("options behind the files", out(PPROF, program, first, "--inuse_objects", "--text"), out(PPROF, "--text", "--inuse_objects", program, first))
 check_has("--help", out(PPROF, "--help"), "--base=PROFILE")
 check("--help: every option of both perl tools", [o for o in """help version text callgrind dot ps pdf svg gif raw collapsed gv evince web list
@@ -298,6 +304,7 @@ WRONG = [
     ([PPROF, "--nodecount=x", program, first], 1, 'Value "x" invalid for option nodecount (number expected)'),
     ([PPROF, "--inuse_space", "--alloc_space", program, first], 1, "Only specify one of --inuse_space"),
     ([PPROF, "--lines", "localhost:1/pprof/heap"], 1, "--lines cannot be used without a binary"),
+    ([PPROF, "--disasm=main", "localhost:1/pprof/heap"], 1, "--disasm cannot be used without a binary"),
     ([PPROF, "-http=:8080", program, first], 2, "-http: no pages are served here"),
     ([PPROF, "--text", program, file("empty.heap", "")], 1, "'empty.heap': is empty"),
     ([PPROF, "--text", "--focus=" + "(a|" * 3000, program, first], 1, "--focus: bad regexp '(a|(a|"),
