@@ -17,6 +17,7 @@
 #include "expect.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* The first byte chooses how it is shown. */
 static void show(struct profile *p, unsigned choice, FILE *out) {
@@ -108,13 +109,26 @@ static void filter(struct profile *p, unsigned choice) {
     write_and_read_again(p);
 }
 
+static unsigned long n_known; /* inputs that the reader of VT_FUZZ_READER knew */
+
+/* A name that no reader has would leave nothing to do, and find nothing. */
+static void expect_some(void) { EXPECT(n_known > 0); }
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc, (void)argv;
+    if (getenv("VT_FUZZ_READER")) EXPECT(atexit(expect_some) == 0);
+    return 0;
+}
+
 /* Whether the reader that VT_FUZZ_READER names would get it; what is packed may be anything. */
 static bool is_wanted(const char *bytes, size_t n) {
     const char *only = getenv("VT_FUZZ_READER");
     struct input in = {.name = "fuzz", .at = bytes, .begin = bytes, .end = bytes + n};
     if (only == NULL || unpack_is_packed(bytes, n)) return true;
     const struct reader *reader = reader_find(&in);
-    return reader != NULL && strcmp(reader->kind, only) == 0;
+    bool is_known = reader != NULL && strcmp(reader->kind, only) == 0;
+    n_known += is_known;
+    return is_known;
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {

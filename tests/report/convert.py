@@ -43,6 +43,7 @@ for source, units in ((heap, {"inuse_space": "bytes", "inuse_objects": "none", "
     data = converted(source, ".speedscope.json")
     check("speedscope: schema", data["$schema"], "https://www.speedscope.app/file-format-schema.json")
     check("speedscope: keys", set(data) <= {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"}, True)
+    check("speedscope: its name is the file's, without the folder", data["name"], os.path.basename(source))
     frames = data["shared"]["frames"]
     check("speedscope: frames", all(set(f) <= {"name", "file", "line", "col"} and f["name"] for f in frames), True)
     check("speedscope: types", {p["name"]: p["unit"] for p in data["profiles"]}, units)

@@ -40,6 +40,15 @@ check_near("siblings: the second begins where the first ends", seen[("other", ro
 check("frames", len(frames(svg)), 7)
 check_has("title", svg, "main\n95, 95.00%")
 
+# what it is called unless told: the file without its folder
+title = lambda svg: xml.fromstring(svg).find(SVG + "title").text
+path, other = os.path.join(folder, "in.folded"), os.path.join(folder, "other.folded")
+with open(other, "w") as f:
+    f.write("main 1\n")
+check("titles", [title(t) for t in (svg, out(VITRINE, "flame", path, other), out(VITRINE, "flame", "--base=" + other, path), out(
+    VITRINE, "flame", "-", stdin=TEXT.encode()), out(VITRINE, "flame", "--title=mine & yours", path))],
+      ["in.folded", "in.folded and 1 more", f"in.folded less {other}", "standard input", "mine & yours"])
+
 # nothing from elsewhere: the only addresses are names of XML languages
 addresses = set(re.findall(r"https?://[^\s\"'<>]+", svg))
 check("addresses", addresses - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"}, set())

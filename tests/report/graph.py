@@ -36,6 +36,9 @@ check_has("what brpc looks for", ours[:300], ',label="')
 legend, nodes, edges = parse(ours)
 check("the first line", ours.splitlines()[0], f'digraph "{program}; 5.1 MB" {{')
 check("all functions", {"main", "app::small", "app::large", "app::deep", "app::host", "app::Box::fill"} <= set(nodes), True)
+turns = sum(int(l.rsplit(" ", 1)[1]) for l in out(PPROF, "--collapsed", program, heap).splitlines() if "app::deep(int);app::deep(int)" in l)
+check("an edge of a function to itself counts each stack once", (parse(out(PPROF, "--dot", "--show_bytes", program, heap))[2]["app::deep", "app::deep"][0], turns > 0),
+      (str(turns), True))
 if PEER_PPROF:
     their_legend, their_nodes, their_edges = parse(out(PEER_PPROF, "--dot", program, heap))
     check("legend", legend, their_legend)
@@ -143,6 +146,8 @@ for what, argv in (("heap", [heap]), ("by lines", ["--by=lines", heap]), ("a cir
         check_has(f"{what}: the legend", text, line)
     for value in re.findall(r"^N\d+ -> N\d+ \[label=(\S+),", dot, re.M):
         check_has(f"{what}: what came through", text, value)
+check("the title is the file without its folder", (dot.splitlines()[0].startswith('digraph "now.folded; '), out(VITRINE, "graph", "--title=mine", now).splitlines()[0]),
+      (True, 'digraph "mine; 55 samples" {'))
 check("a difference: what shrank is below zero", re.search(r"-\d", text) is not None, True)
 check_has("a difference: growth is reddish", svg, "#fdecea")
 check_has("a difference: the opposite is bluish", svg, "#e6eefc")

@@ -87,6 +87,11 @@ check("--stacks: its heading", text.splitlines()[:3], ["Total: 5.1 MB", "Stacks:
 check("--stacks: a stack", bool(re.search(r"^2000000  \([0-9a-f]{16}\) \S+work\.cc:\d+:app::Box::fill\n {9}\([0-9a-f]{16}\) \S+work\.cc:\d+:app::large\n", text, re.M)), True)
 check("--stacks: leaks by size", [int(n) for n in re.findall(r"^Leak of (\d+) bytes in \d+ objects allocated from:$", text, re.M)][:3], [2000000, 1400000, 1000000])
 check("--stacks: a leak's frames", bool(re.search(r"^Leak of 2000000 bytes in 50 objects allocated from:\n\t@ [0-9a-f]{16} app::Box::fill \S+:\d+\n\t@ ", text, re.M)), True)
+calls = {int(pc, 16) for l in open(first) if "] @" in l for pc in l.split("@")[1].split() if pc.startswith("0x")}
+for what, pattern in (("stacks", r"\(([0-9a-f]{16})\) "), ("leaks", r"^\t@ ([0-9a-f]{16}) ")):
+    places = {int(a, 16) for a in re.findall(pattern, text, re.M)}
+    check(f"--stacks: {what} have the calls' addresses, not those behind", (len(places) > 10, {a + 1 for a in places} <= calls), (True, True))
+check("--stacks: no leak of nothing", "Leak of 0 bytes" in text, False)
 check_has("--stacks: then the table", text, "     2.9  56.6%  56.6%      2.9  56.6% app::Box::fill")
 if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
     theirs = out(PEER_PPROF, "--text", "--stacks", program, first)
@@ -96,21 +101,19 @@ if PEER_PPROF:  # the same stacks with the same sums; the leaf's address is ours
     check("--stacks: the stacks of google-pprof", sums(text), sums(theirs))
 
 # ---- pictures
-if DOT:
-    check_svg("--svg", bytes_of(PPROF, "--svg", program, first)[0], FUNCTIONS + ("Total MB: 5.1",))
-    check_svg("--svg of CPU", bytes_of(PPROF, "--svg", program, cpu)[0], ("burn_much", "burn_some", "Total samples"))
-    data, errors = bytes_of(PPROF, "--svg", program, "--base=" + first, second, status=1)
-    check_has("--svg of no difference", errors, "No nodes to print")
-    check_svg("--svg --base", bytes_of(PPROF, "--svg", program, "--base=" + half, second)[0], ("large", "Total MB: 1.9"))
-    check_svg("--svg --lines --base", bytes_of(PPROF, "--svg", "--lines", "--base=" + half, program, second)[0], ("large", "work.cc:"))
-    check_picture("--pdf", bytes_of(PPROF, "--pdf", program, first)[0], "pdf", FUNCTIONS)
-    check_picture("--ps", bytes_of(PPROF, "--ps", program, first)[0], "ps", FUNCTIONS)
-    check_picture("--gif", bytes_of(PPROF, "--gif", program, first)[0], "gif")
-    check_picture("--png", bytes_of(PPROF, "-png", program, first)[0], "png")
-    if je:
-        check_picture("jeprof --show_bytes --pdf", bytes_of(JEPROF, "--show_bytes", "--pdf", program, je)[0], "pdf", ("main", "Total B: 5"))
-else:
-    print("graphviz is not here: its pictures are not drawn")
+# by graphviz where it is installed, else by ourselves: the notes do not care
+check_svg("--svg", bytes_of(PPROF, "--svg", program, first)[0], FUNCTIONS + ("Total MB: 5.1",))
+check_svg("--svg of CPU", bytes_of(PPROF, "--svg", program, cpu)[0], ("burn_much", "burn_some", "Total samples"))
+data, errors = bytes_of(PPROF, "--svg", program, "--base=" + first, second, status=1)
+check_has("--svg of no difference", errors, "No nodes to print")
+check_svg("--svg --base", bytes_of(PPROF, "--svg", program, "--base=" + half, second)[0], ("large", "Total MB: 1.9"))
+check_svg("--svg --lines --base", bytes_of(PPROF, "--svg", "--lines", "--base=" + half, program, second)[0], ("large", "work.cc:"))
+check_picture("--pdf", bytes_of(PPROF, "--pdf", program, first)[0], "pdf", FUNCTIONS)
+check_picture("--ps", bytes_of(PPROF, "--ps", program, first)[0], "ps", FUNCTIONS)
+check_picture("--gif", bytes_of(PPROF, "--gif", program, first)[0], "gif")
+check_picture("--png", bytes_of(PPROF, "-png", program, first)[0], "png")
+if je:
+    check_picture("jeprof --show_bytes --pdf", bytes_of(JEPROF, "--show_bytes", "--pdf", program, je)[0], "pdf", ("main", "Total B: 5"))
 alone = {"DOT": "no-such-dot"}  # drawn by ourselves
 check_svg("--svg without graphviz", bytes_of(PPROF, "--svg", program, first, env=alone)[0], FUNCTIONS)
 check_picture("--pdf without graphviz", bytes_of(PPROF, "--pdf", program, first, env=alone)[0], "pdf", FUNCTIONS)
@@ -196,6 +199,7 @@ if je:
 # ---- brpc's and the heap checker's ways of calling
 text = out(PPROF, "--collapsed", program, first)
 check("--collapsed: as flamegraph.pl takes it", [bool(re.fullmatch(r".* \d+", l)) for l in text.splitlines()], [True] * len(text.splitlines()))
+check("--collapsed: no row of nothing", [l for l in text.splitlines() if l.endswith(" 0")], [])
 check("options behind the files", out(PPROF, program, first, "--inuse_objects", "--text"), out(PPROF, "--text", "--inuse_objects", program, first))
 check_has("--help", out(PPROF, "--help"), "--base=PROFILE")
 check("--help: every option of both perl tools", [o for o in """help version text callgrind dot ps pdf svg gif raw collapsed gv evince web list
@@ -229,28 +233,27 @@ for name in ("gv", "evince", "eog", "xdg-open", "kcachegrind", "mybrowser"):
         f.write(f'#!/bin/sh\necho "$@" >{folder}/{name}.args\nfor file; do :; done\ncp "${{file#file://}}" {folder}/{name}.shown\n')
     os.chmod(os.path.join(tools, name), 0o755)
 SHOWN = {"PATH": tools + ":" + os.environ["PATH"], "TMPDIR": folder, "BROWSER": ""}
-ROWS = [("--gv", "gv", "ps"), ("--evince", "evince", "pdf"), ("-eog", "eog", "png")] if DOT else []
+ROWS = [("--gv", "gv", "ps"), ("--evince", "evince", "pdf"), ("-eog", "eog", "png")]
 for option, viewer, kind in ROWS:
     check(f"{option}: nothing on stdout", bytes_of(PPROF, option, "--scale=2", program, first, env=SHOWN)[0], b"")
     check_picture(f"{option}: what {viewer} got", open(viewer + ".shown", "rb").read(), kind, FUNCTIONS)
-if DOT:
-    check_has("--gv: its scale", open("gv.args").read(), "--scale=2")
-    os.remove("gv.shown")  # what gperftools' heap checker tells its users to say
-    bytes_of(PPROF, program, first, "--inuse_objects", "--lines", "--heapcheck", "--edgefraction=1e-10", "--nodefraction=1e-10", "--gv", env=SHOWN)
-    check_picture("the heap checker's line: what gv got", open("gv.shown", "rb").read(), "ps", ("work.cc:", "Total objects: "))
-    os.rename("xdg-open.shown", "before.shown") if os.path.exists("xdg-open.shown") else None
-    _, errors = bytes_of(PPROF, "--web", "-no_browser", program, first, env=SHOWN)
-    check("-no_browser: none is started", os.path.exists("xdg-open.shown"), False)
-    check_svg("-no_browser: the picture is where it says", open(re.search(r"file://(\S+)", errors).group(1), "rb").read(), FUNCTIONS)
-    _, errors = bytes_of(PPROF, "--web", program, first, env=SHOWN)
-    check_has("--web: says so", errors, "Loading web page file://" + folder)
-    check_svg("--web: what the browser got", open("xdg-open.shown", "rb").read(), FUNCTIONS)
-    bytes_of(PPROF, "--web", program, first, env=dict(SHOWN, BROWSER="mybrowser"))
-    check_svg("--web with BROWSER", open("mybrowser.shown", "rb").read(), FUNCTIONS)
-    lonely = {"PATH": "/nowhere", "DOT": DOT, "TMPDIR": folder, "BROWSER": ""}
-    data, errors = bytes_of(PPROF, "--gv", program, first, env=lonely)
-    check_picture("--gv > file without gv", data, "ps", FUNCTIONS)
-    check_has("--gv > file without gv: said", errors, "there is no viewer for it here; it goes to standard output")
+check_has("--gv: its scale", open("gv.args").read(), "--scale=2")
+os.remove("gv.shown")  # what gperftools' heap checker tells its users to say
+bytes_of(PPROF, program, first, "--inuse_objects", "--lines", "--heapcheck", "--edgefraction=1e-10", "--nodefraction=1e-10", "--gv", env=SHOWN)
+check_picture("the heap checker's line: what gv got", open("gv.shown", "rb").read(), "ps", ("work.cc:", "Total objects: "))
+os.rename("xdg-open.shown", "before.shown") if os.path.exists("xdg-open.shown") else None
+_, errors = bytes_of(PPROF, "--web", "-no_browser", program, first, env=SHOWN)
+check("-no_browser: none is started", os.path.exists("xdg-open.shown"), False)
+check_svg("-no_browser: the picture is where it says", open(re.search(r"file://(\S+)", errors).group(1), "rb").read(), FUNCTIONS)
+_, errors = bytes_of(PPROF, "--web", program, first, env=SHOWN)
+check_has("--web: says so", errors, "Loading web page file://" + folder)
+check_svg("--web: what the browser got", open("xdg-open.shown", "rb").read(), FUNCTIONS)
+bytes_of(PPROF, "--web", program, first, env=dict(SHOWN, BROWSER="mybrowser"))
+check_svg("--web with BROWSER", open("mybrowser.shown", "rb").read(), FUNCTIONS)
+lonely = {"PATH": "/nowhere", "DOT": DOT or "no-such-dot", "TMPDIR": folder, "BROWSER": ""}
+data, errors = bytes_of(PPROF, "--gv", program, first, env=lonely)
+check_picture("--gv > file without gv", data, "ps", FUNCTIONS)
+check_has("--gv > file without gv: said", errors, "there is no viewer for it here; it goes to standard output")
 bytes_of(PPROF, "-kcachegrind", program, first, env=SHOWN)
 check_has("-kcachegrind", open("kcachegrind.shown").read(), "events: inuse_space")
 bytes_of(PPROF, "-weblist=app::deep", program, first, env=SHOWN)
@@ -301,6 +304,7 @@ WRONG = [
     ([PPROF, "--nodecount=x", program, first], 1, 'Value "x" invalid for option nodecount (number expected)'),
     ([PPROF, "--inuse_space", "--alloc_space", program, first], 1, "Only specify one of --inuse_space"),
     ([PPROF, "--lines", "localhost:1/pprof/heap"], 1, "--lines cannot be used without a binary"),
+    ([PPROF, "--disasm=main", "localhost:1/pprof/heap"], 1, "--disasm cannot be used without a binary"),
     ([PPROF, "-http=:8080", program, first], 2, "-http: no pages are served here"),
     ([PPROF, "--text", program, file("empty.heap", "")], 1, "'empty.heap': is empty"),
     ([PPROF, "--text", "--focus=" + "(a|" * 3000, program, first], 1, "--focus: bad regexp '(a|(a|"),
