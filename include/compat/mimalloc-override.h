@@ -36,7 +36,7 @@
 #define _wcsdup(s) (wchar_t *)mi_wcsdup((const unsigned short *)(s))
 #define _mbsdup(s) mi_mbsdup(s)
 #define _dupenv_s(b, n, v) mi_dupenv_s(b, n, v)
-#define _wdupenv_s(b, n, v) mi_wdupenv_s((unsigned short *)(b), n, (const unsigned short *)(v))
+#define _wdupenv_s(b, n, v) mi_wdupenv_s((unsigned short **)(b), n, (const unsigned short *)(v))
 #define _aligned_malloc(n, a) mi_malloc_aligned(n, a)
 #define _aligned_realloc(p, n, a) mi_realloc_aligned(p, n, a)
 #define _aligned_recalloc(p, c, s, a) mi_aligned_recalloc(p, c, s, a)

@@ -121,6 +121,12 @@ static uint64_t n_heaps(void) {
     return n;
 }
 
+static uint64_t n_arenas(void) {
+    unsigned n = 0;
+    while (vt__tract(n + 1) != NULL) n++;
+    return n + 1; /* the first is what nobody asked for */
+}
+
 void vt__mi_figures(struct vt_mi_figures *f) {
     struct vt_class_stats classes[VT_N_CLASSES];
     struct vt_stats s;
@@ -146,7 +152,7 @@ void vt__mi_figures(struct vt_mi_figures *f) {
     put(f, VT_MI_F_threads, s.n_threads);
     put_sum(f, VT_MI_F_commit_calls, vt__growth_count());
     put_blocks(f, &s, n_blocks);
-    put(f, VT_MI_F_arena_count, 1);
+    put(f, VT_MI_F_arena_count, n_arenas());
     put(f, VT_MI_F_theaps, s.n_heaps);
     put(f, VT_MI_F_heaps, n_heaps());
 }

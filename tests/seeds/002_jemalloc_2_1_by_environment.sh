@@ -10,7 +10,17 @@ run prof:true,prof_active:false; [ -z "$(ls ./*.heap 2>/dev/null)" ] || fail "pr
 run lg_prof_interval:20; [ -z "$(ls ./*.heap 2>/dev/null)" ] || fail "an interval without prof: $(ls)"
 run prof:true,g_prof_interval:32                                   # as the notes have it, without its first letter
 grep -qxF '<jemalloc>: Invalid conf pair: g_prof_interval:32' err || fail "g_prof_interval: $(cat err)"
-[ "$("$TMP/usr/bin/jemalloc-config" --libdir)/libjemalloc.so.$("$TMP/usr/bin/jemalloc-config" --revision)" = "$LIB/libjemalloc.so.2" ] || fail "jemalloc-config"
+config() { "$TMP/usr/bin/jemalloc-config" "$@"; }
+[ "$(config --libdir)/libjemalloc.so.$(config --revision)" = "$LIB/libjemalloc.so.2" ] || fail "jemalloc-config"
+[ -e "$(config --includedir)/jemalloc/jemalloc.h" ] && [ -x "$(config --bindir)/jeprof" ] && [ -d "$(config --mandir)/man3" ] || fail "jemalloc-config: $(ls "$TMP/usr")"
+[ "$(config --prefix)" = "$TMP/usr" ] && [ "$(config --datadir)" = "$TMP/usr/share" ] || fail "jemalloc-config: prefix $(config --prefix)"
+config --version | grep -qE '^5\.3\.[0-9]+-0-g[0-9a-z]+$' || fail "jemalloc-config: version $(config --version)"
+for option in --help -h --config --cc --cflags --cppflags --cxxflags --ldflags --libs; do
+    config $option >known || fail "jemalloc-config $option: status $?"
+    [ "$(wc -l <known)" -ge 1 ] || fail "jemalloc-config $option says nothing"
+done
+[ "$(config --help | grep -c '^  --')" = 16 ] || fail "jemalloc-config --help: $(config --help)"
+! config --no-such-option >/dev/null 2>unknown && ! config 2>none >/dev/null && [ -s unknown ] && [ -s none ] || fail "jemalloc-config with an option that there is not"
 flags=$(PKG_CONFIG_PATH=$LIB/pkgconfig pkg-config --cflags --libs jemalloc) || fail "pkg-config does not know jemalloc"
 # shellcheck disable=SC2086
 gcc -w -DWITH_JEMALLOC test.c $flags -o linked || fail "gcc with $flags"

@@ -326,6 +326,13 @@ static void allocate(void) {
     printf("in place: %d\n", after == before);
     printf("in place, smaller: %d\n", xallocx(p, 1, 0, 0) >= 1);
     sdallocx(p, 300000 > sallocx(p, 0) ? 1 : 300000, MALLOCX_ALIGN(4096));
+    p = mallocx(3 << 20, 0);
+    size_t less = xallocx(p, 100000, 0, 0);
+    printf("in place, much smaller: %d %d\n", less >= 100000 && less < 200000,
+           less == sallocx(p, 0));
+    size_t more = xallocx(p, 300000, 1 << 20, 0); /* what is behind it was just given back */
+    printf("in place, larger: %d %d\n", more >= 300000 + (1 << 20), more == sallocx(p, 0));
+    dallocx(p, 0);
     printf("too large: %d %d\n", mallocx(SIZE_MAX / 2, 0) == NULL, nallocx(SIZE_MAX, 0) == 0);
     errno = 0;
     void *q = realloc(malloc(10), 0);

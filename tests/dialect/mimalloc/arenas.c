@@ -3,6 +3,9 @@
 #include "check.h"
 
 #include <mimalloc.h>
+#ifdef VITRINE_MIMALLOC
+#include <mimalloc-stats.h>
+#endif
 
 #define MIB ((size_t)1 << 20)
 
@@ -96,11 +99,24 @@ static void check_none(void) {
     munmap(mine, 64 * MIB);
 }
 
+/* 2.0 has no such structure. */
+static void check_counted(int64_t n) {
+#ifdef VITRINE_MIMALLOC
+    mi_stats_t s = {.size = sizeof s, .version = MI_STAT_VERSION};
+    CHECK_TRUE(mi_stats_get(&s));
+    CHECK_EQ(s.arena_count.total, n);
+#else
+    (void)n;
+#endif
+}
+
 int main(void) {
+    check_counted(1); /* the one from the start */
     check_exclusive();
     check_default();
     check_everybodys();
     check_none();
+    check_counted(4);
     mi_debug_show_arenas();
     return CHECK_DONE();
 }

@@ -272,6 +272,18 @@ static void check_process(void) {
 }
 
 #if OURS
+static void check_option_sizes(void) {
+    CHECK_EQ(mi_option_get(mi_option_arena_reserve), 1 << 20); /* KiB */
+    CHECK_EQ(mi_option_get_size(mi_option_arena_reserve), (size_t)1 << 30);
+    mi_option_set(mi_option_arena_reserve, 3);
+    CHECK_EQ(mi_option_get_size(mi_option_arena_reserve), 3072);
+    CHECK_EQ(mi_option_get_size(mi_option_max_errors), 32); /* no amount of memory */
+    mi_option_set(mi_option_arena_reserve, -1);
+    CHECK_EQ(mi_option_get_size(mi_option_arena_reserve), 0);
+    CHECK_EQ(mi_option_get((mi_option_t)1000), 0);
+    mi_option_set((mi_option_t)-1, 5); /* nobody's */
+}
+
 static void check_sized(void) {
     size_t pre = 0, post = 0;
     void *p = mi_umalloc(100, &post);
@@ -317,6 +329,7 @@ static void check_stats(void) {
     CHECK_EQ(n, 8 << 20);
 }
 #else
+static void check_option_sizes(void) {}
 static void check_sized(void) {}
 static void check_stats(void) {}
 #endif
@@ -331,6 +344,7 @@ int main(void) {
     check_errors();
     check_output();
     check_options();
+    check_option_sizes();
     check_process();
     check_sized();
     check_stats();

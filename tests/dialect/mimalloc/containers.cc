@@ -32,6 +32,17 @@ static size_t committed() {
     return n;
 }
 
+#if MI_MALLOC_VERSION > 10000 /* the original, compiled as C, ends the process */
+template <class F> static bool throws(F f) {
+    try {
+        f();
+    } catch (const std::bad_alloc &) {
+        return true;
+    }
+    return false;
+}
+#endif
+
 struct alignas(256) wide {
     char c[256];
 };
@@ -68,14 +79,14 @@ int main() {
     delete[] p;
     volatile size_t too_much = PTRDIFF_MAX;
     CHECK_TRUE(new (std::nothrow) char[too_much] == nullptr);
-#if MI_MALLOC_VERSION > 10000 /* the original, compiled as C, ends the process */
-    bool is_thrown = false;
-    try {
-        (void)!mi_new(too_much);
-    } catch (const std::bad_alloc &) {
-        is_thrown = true;
-    }
-    CHECK_TRUE(is_thrown);
+#if MI_MALLOC_VERSION > 10000
+    CHECK_TRUE(throws([=] { (void)!mi_new(too_much); }));
+    CHECK_TRUE(throws([=] { ::operator delete(::operator new(too_much)); }));
+    CHECK_TRUE(throws([=] { ::operator delete[](::operator new[](too_much)); }));
+    CHECK_TRUE(throws([=] {
+        std::align_val_t wide_one{256};
+        ::operator delete(::operator new(too_much, wide_one), wide_one);
+    }));
 #endif
     return CHECK_DONE();
 }

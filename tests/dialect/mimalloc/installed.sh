@@ -45,6 +45,37 @@ built "pkg-config" "$TMP/pc"
 # shellcheck disable=SC2086
 $CC $flags -DOVERRIDE -o "$TMP/override" "$TMP/hello.c" -L"$lib" -lmimalloc || fail "mimalloc-override.h: does not build"
 built "mimalloc-override.h" "$TMP/override"
+# every name of it, and none of them by its own: the library would have that too
+cat >"$TMP/names.c" <<'C'
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+#include <mimalloc-override.h>
+void *volatile kept[64];
+size_t volatile sizes[8];
+int main(int n, char **v) {
+    void *p = malloc(n), *old[] = {calloc(n, 1), realloc(0, n), strdup(*v), strndup(*v, n), realpath(*v, 0), reallocf(0, n), valloc(n),
+        pvalloc(n), reallocarray(0, n, 1), memalign(16, n), aligned_alloc(16, n), _expand(p, n), _recalloc(0, n, 1), _strdup(*v),
+        _strndup(*v, n), _wcsdup(L"x"), _mbsdup((unsigned char *)*v), _aligned_malloc(n, 16), _aligned_realloc(0, n, 16),
+        _aligned_recalloc(0, n, 1, 16), _aligned_offset_malloc(n, 16, 0), _aligned_offset_realloc(0, n, 16, 0),
+        _aligned_offset_recalloc(0, n, 1, 16, 0)};
+    for (unsigned i = 0; i < sizeof old / sizeof *old; i++) kept[i] = old[i];
+    sizes[0] = malloc_size(p) + malloc_usable_size(p) + malloc_good_size(n) + _msize(p) + _aligned_msize(p, 16, 0);
+    char *found;
+    void *more;
+    sizes[1] = posix_memalign(&more, 16, n) + _posix_memalign(&more, 16, n) + reallocarr(&more, n, 1);
+    sizes[2] = _dupenv_s(&found, 0, "PATH") + _wdupenv_s(0, 0, 0);
+    free(p), cfree(kept[1]), _aligned_free(kept[2]);
+    return 0;
+}
+C
+# shellcheck disable=SC2086
+$CC $flags -o "$TMP/names" "$TMP/names.c" -L"$lib" -lmimalloc || fail "mimalloc-override.h: not every name builds"
+LD_LIBRARY_PATH=$lib "$TMP/names" || fail "mimalloc-override.h: status $?"
+wants=$(nm -u "$TMP/names" | awk '$1 == "U" { print $2 }' | grep -vE '^(mi_|__)')
+[ -z "$wants" ] || fail "mimalloc-override.h leaves these as they are: $wants"
 # shellcheck disable=SC2086
 $CC $flags -o "$TMP/object" "$lib/mimalloc.o" "$TMP/hello.c" -pthread || fail "mimalloc.o first: does not build"
 built "mimalloc.o first" "$TMP/object"

@@ -129,6 +129,11 @@ for asker, guarded in (ASKER2, 30), (ASKER3, 29):
     _, text = run([asker, "16"], MIMALLOC_USE_NUMA_NODES="7", VITRINE_NUMA_NODES="2", VITRINE="stats")
     check(text != "", "statistics of ours as well")
 
+    # who listens late hears what was said so far
+    out, text = run([asker, "hear"], MIMALLOC_VERBOSE="1")
+    check("option 'verbose': 1\n" in out and "process init: " in out and text.startswith(out), "what was said before", out)
+    check(run([asker, "hear"])[0] == "", "nothing was said before")
+
 # ---- JSON
 
 for asker, version, stat_version in (ASKER2, 20401, 4), (ASKER3, 30403, 5):
