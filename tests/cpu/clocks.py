@@ -11,7 +11,6 @@ import time
 import cpu
 
 MS = 400
-TICK_MS = 12  # what may be owed at the end by a timer of the process: one of the system's ticks, and its lateness
 REST_MS = 12  # what the program does beside burning, and until it begins
 PLACE_MS = 40  # of a function: a thread that shares its core with many may be met by few of the system's ticks
 program = cpu.burn()
@@ -30,7 +29,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
             if p.period_us != 1000000 // frequency:
                 cpu.fail(f"expected a period of {1000000 // frequency} us, seen {p.period_us}")
             most_ms = took_ms if clock in ("real", "wall") else truth_ms + REST_MS
-            least_ms = truth_ms - (TICK_MS if clock == "process" else 0) - 2 * period_ms
+            least_ms = truth_ms - 2 * period_ms
             seen = p.cum()
             what = f"{os.path.basename(preload)}, {clock} {frequency} Hz"
             print(f"{what}: {p.n * period_ms:.1f} ms, {truth_ms:.1f} burned, {took_ms:.0f} passed")
