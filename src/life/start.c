@@ -7,6 +7,11 @@
  *
  * A signal handler (control.c) goes as far as PREPARED: what it interrupted may hold libc's locks.
  *
+ * What must begin before main, whether or not anybody mallocs, has a constructor in its own file: purger.c, control.c, contention.c,
+ * dialect/gperftools_cpu.c. There is no one place that calls them: the compiler lays constructors side by side in front of malloc, so a
+ * program that asks for none of it stays in code that it has in memory anyway, and functions of these files would lie among the
+ * profilers'. Libprofiler and static programs have some of the files and not the others, too.
+ *
  * Climate: malloc.   Owns: the state below.   Locks: start.
  */
 #include <errno.h>

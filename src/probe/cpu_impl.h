@@ -38,6 +38,7 @@ struct vt_cpu_state {
     _Atomic uint64_t n_signals, n_lost;
     _Atomic uint64_t
         common_ns; /* VT_CPU_PROCESS, VT_CPU_REAL: the common clock up to which was counted */
+    _Atomic uint32_t last_task; /* that has a sample; 0: none yet */
     _Atomic uint32_t
         n_inside; /* handlers at work; a start waits for them: they have tasks of the last one */
 };
@@ -69,7 +70,8 @@ void vt__cpu_tasks_fork_done(bool is_child);
 #define VT_CPU_SCOUT ((void *)1) /* what the process's own timer sends: it finds threads */
 
 /* cpu_tick.c */
-uint64_t vt__cpu_common_ns(void); /* the clock that all threads share, now */
+uint64_t vt__cpu_common_ns(void);   /* the clock that all threads share, now */
+uint64_t vt__cpu_take_common(void); /* its periods that nobody has counted yet: the caller does */
 void vt__cpu_tick_fork_child(void);
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context);
 /* What is to be done with signals that are not ours. */

@@ -158,15 +158,9 @@ static int add(int tid, bool is_me, uint32_t *number) {
     return 0;
 }
 
-/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick: a thread that
- * ends has no next. What it still owes counts for where it was last seen, or for its first function. */
-static void settle(uint32_t number, int tid) {
+/* Where the thread was last seen, or in its first function. */
+static void count_owed(uint32_t number, uint64_t n) {
     struct vt_cpu_task *t = vt__cpu_task(number);
-    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
-    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return;
-    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns); /* the first period may end later */
-    if (owed_ns < (int64_t)vt__cpu.period_ns) return;
-    uint64_t n = (uint64_t)owed_ns / vt__cpu.period_ns;
     uint32_t stack = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
     if (stack == 0 && t->start != 0) {
         struct vt_frames f = {.n = 1, .pc = {t->start}};
@@ -179,6 +173,25 @@ static void settle(uint32_t number, int tid) {
                          .n = n,
                          .on_ns = n * vt__cpu.period_ns};
     if (vt__cpu_count(&c)) atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+}
+
+/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick: a thread that
+ * ends has no next. What it still owes counts for where it was last seen, or for its first function. */
+static void settle(uint32_t number, int tid) {
+    struct vt_cpu_task *t = vt__cpu_task(number);
+    uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return;
+    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns); /* the first period may end later */
+    if (owed_ns < (int64_t)vt__cpu.period_ns) return;
+    count_owed(number, (uint64_t)owed_ns / vt__cpu.period_ns);
+}
+
+/* The same for the timer of all threads: the one that had its last tick. Time that passes is nobody's. */
+static void settle_common(void) {
+    uint32_t number = atomic_load_explicit(&vt__cpu.last_task, memory_order_relaxed);
+    if (vt__cpu.plan.clock != VT_CPU_PROCESS || vt__cpu.plan.filter != NULL || number == 0) return;
+    uint64_t n = vt__cpu_take_common();
+    if (n != 0) count_owed(number, n);
 }
 
 static void remove_task(uint32_t number, int tid, bool is_me) {
@@ -200,6 +213,7 @@ static void add_visited(int tid, void *unused) {
 
 static void forget_all(void) {
     atomic_store_explicit(&all.n, 0, memory_order_relaxed);
+    atomic_store_explicit(&vt__cpu.last_task, 0, memory_order_relaxed);
     all.free = all.rover = 0;
 }
 
@@ -241,12 +255,16 @@ static void start_scout(void) {
 }
 
 static int process_timer(uint64_t period_ns) {
-    /* as in arm(): what ends within a period counts for it with the chance of its length */
-    if (period_ns != 0)
-        atomic_store_explicit(&vt__cpu.common_ns, vt__cpu_common_ns() - vt__os_random() % period_ns,
-                              memory_order_relaxed);
     return vt__os_itimer_set(vt__cpu.plan.clock == VT_CPU_REAL ? ITIMER_REAL : ITIMER_PROF,
                              period_ns);
+}
+
+/* As in arm(): what ends within a period counts for it with the chance of its length. */
+static int start_common(void) {
+    atomic_store_explicit(&vt__cpu.common_ns,
+                          vt__cpu_common_ns() - vt__os_random() % vt__cpu.period_ns,
+                          memory_order_relaxed);
+    return process_timer(vt__cpu.period_ns);
 }
 
 static int begin_locked(bool is_alone) {
@@ -254,7 +272,7 @@ static int begin_locked(bool is_alone) {
     forget_all();
     int err = add(vt__os_tid(), /* is_me */ true, &number);
     if (err != 0) return err;
-    if (vt__cpu_is_common()) return process_timer(vt__cpu.period_ns);
+    if (vt__cpu_is_common()) return start_common();
     start_scout();
     if (!is_alone)
         (void)vt__os_each_task(add_visited, NULL); /* without /proc the scout finds them */
@@ -271,6 +289,7 @@ int vt__cpu_tasks_begin(bool is_alone) {
 void vt__cpu_tasks_end(void) {
     uint64_t mask = vt__lock_held(&lock);
     if (vt__cpu_is_common()) (void)process_timer(0);
+    settle_common();
     if (all.scout >= 0) vt__os_timer_delete(all.scout);
     all.scout = -1;
     for (uint32_t i = 1; i <= n_tasks(); i++) {

@@ -66,18 +66,19 @@ uint64_t vt__cpu_common_ns(void) {
                                              : vt__os_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* The system charges a whole tick of its own to the process that runs when it comes, so on a busy machine ITIMER_PROF expires too often:
- * such a signal counts for none. It comes at these ticks alone, and one that comes while another is pending is lost: then it counts for
- * several. */
-static void by_common_time(struct tick *k) {
+/* The system keeps ITIMER_PROF by whole ticks of its own, each charged to whoever runs when it comes: the timer expires too often or too
+ * seldom, by what else the machine does. And an expiry while a signal is pending is lost. So a tick may count for none or for several. */
+uint64_t vt__cpu_take_common(void) {
     uint64_t now_ns = vt__cpu_common_ns();
     uint64_t seen_ns = atomic_load_explicit(&vt__cpu.common_ns, memory_order_relaxed);
+    uint64_t n;
     do { /* relaxed: whoever moves it counts for the time; there is nothing else to see */
         int64_t owed_ns = (int64_t)(now_ns - seen_ns);
-        k->n = owed_ns > 0 ? (uint64_t)owed_ns / vt__cpu.period_ns : 0;
-    } while (k->n != 0 && !atomic_compare_exchange_weak_explicit(
-                              &vt__cpu.common_ns, &seen_ns, seen_ns + k->n * vt__cpu.period_ns,
-                              memory_order_relaxed, memory_order_relaxed));
+        n = owed_ns > 0 ? (uint64_t)owed_ns / vt__cpu.period_ns : 0;
+    } while (n != 0 && !atomic_compare_exchange_weak_explicit(
+                           &vt__cpu.common_ns, &seen_ns, seen_ns + n * vt__cpu.period_ns,
+                           memory_order_relaxed, memory_order_relaxed));
+    return n;
 }
 
 /* What of the time since the last tick was spent running. */
@@ -107,7 +108,7 @@ static bool read_tick(struct tick *k, const siginfo_t *info, int tid) {
     }
     if (info->si_code == SI_KERNEL && vt__cpu_is_common()) {
         k->task = vt__cpu_task_try(tid);
-        by_common_time(k);
+        k->n = vt__cpu_take_common();
         return true;
     }
     if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
@@ -147,6 +148,7 @@ static void sample(struct tick *k, int tid, const void *context) {
     atomic_store_explicit(&t->last_stack, stack, memory_order_relaxed);
     atomic_store_explicit(&t->last_label, label, memory_order_relaxed);
     atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+    atomic_store_explicit(&vt__cpu.last_task, k->task, memory_order_relaxed);
     struct vt_count c = {stack, label, k->task, k->n, k->on_ns, k->off_ns};
     if (!vt__cpu_count(&c)) atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
 }

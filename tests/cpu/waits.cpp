@@ -25,6 +25,8 @@
 #include <shared_mutex>
 #include <thread>
 
+#include "../asleep.h"
+
 static const int HELD_MS = 30, ROUNDS = 3;
 
 static int64_t now_ns() {
@@ -44,25 +46,6 @@ static timespec in_a_while(clockid_t clock, int ms) {
 static void sleep_ms(int ms) {
     timespec t = {0, ms * 1000000L};
     while (nanosleep(&t, &t) != 0) {}
-}
-
-/* The letter that /proc has for the thread's state. */
-static char state_of(pid_t tid) {
-    char path[64], text[128] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-    FILE *f = fopen(path, "r");
-    if (f == NULL) return '?';
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end != NULL ? name_end[2] : '?';
-}
-
-/* A thread that has nothing else to sleep for waits as soon as it sleeps. */
-static void until_it_sleeps(pid_t tid) {
-    for (int i = 0; state_of(tid) != 'S'; i++, sleep_ms(1))
-        if (i == 20000) fprintf(stderr, "it never waits\n"), _exit(7);
 }
 
 /* How long a wait was is known between bounds: on a busy machine either thread may be stopped at any point, but it waits at least from

@@ -10,13 +10,17 @@
  *   exit N, _exit N
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../asleep.h"
 
 #define BLOCK 10000
 
@@ -46,11 +50,12 @@ __attribute__((noinline)) static void spin(void) {
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t is_held;
+static atomic_int is_held;
 
 static void *hold_it(void *unused) {
     pthread_mutex_lock(&lock);
-    pthread_barrier_wait(&is_held);
+    is_held = 1;
+    until_it_sleeps(getpid());
     usleep(100000);
     pthread_mutex_unlock(&lock);
     return unused;
@@ -63,9 +68,8 @@ __attribute__((noinline)) static void wait_for_it(void) {
 
 static void contend(void) {
     pthread_t id;
-    pthread_barrier_init(&is_held, NULL, 2);
     if (pthread_create(&id, NULL, hold_it, NULL) != 0) exit(9);
-    pthread_barrier_wait(&is_held);
+    while (!is_held) sched_yield(); /* awake: it sleeps in wait_for_it alone */
     wait_for_it();
     pthread_join(id, NULL);
 }
