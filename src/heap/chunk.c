@@ -541,8 +541,8 @@ int vt__chunks_open(void) {
 }
 
 static unsigned n_tracts(void) {
-    /* relaxed: see below; it only grows, under the pool lock */
-    return atomic_load_explicit(&vt__pool.n_tracts, memory_order_relaxed);
+    /* acquire: pairs with the release of tract.c; it only grows, under the pool lock */
+    return atomic_load_explicit(&vt__pool.n_tracts, memory_order_acquire);
 }
 
 void vt__chunks_fork_prepare(void) {

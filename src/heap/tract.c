@@ -36,8 +36,8 @@ static struct vt_tract *unused_row(void) {
     if (n == VT_MAX_TRACTS) return NULL;
     vt__shards[VT_MAX_NODES + n].lock =
         (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD + VT_MAX_NODES + n);
-    /* relaxed: read under the pool lock, or again under it */
-    atomic_store_explicit(&vt__pool.n_tracts, n + 1, memory_order_relaxed);
+    /* release: a fork that finds the row without the pool lock finds its lock ready */
+    atomic_store_explicit(&vt__pool.n_tracts, n + 1, memory_order_release);
     return &tracts[n];
 }
 
