@@ -22,6 +22,13 @@ struct vt_text {
 #define VT_TEXT(array)                                                                             \
     { (array), sizeof(array), 0, false, NULL, NULL }
 
+/* What c is worth in base 16, whatever its case; 16: it is no digit. */
+VT_INLINE unsigned vt__digit_of(char c) {
+    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
+    unsigned letter = (unsigned)((c | 0x20) - 'a');
+    return letter < 6 ? 10 + letter : 16;
+}
+
 void vt__text_put(struct vt_text *t, const char *s);
 void vt__text_put_n(struct vt_text *t, const char *s, size_t n_bytes);
 void vt__text_char(struct vt_text *t, char c);

@@ -27,17 +27,11 @@
 
 /* ---- variables ---- */
 
-static unsigned digit_of(char c) {
-    if (c >= '0' && c <= '9') return (unsigned)(c - '0');
-    unsigned letter = (unsigned)((c | 0x20) - 'a');
-    return letter < 6 ? 10 + letter : 16;
-}
-
 /* Digits alone; or 0, which none of these variables may be. MANY is more than any of them can mean. */
 #define MANY UINT64_C(1000000)
 static uint64_t number_of(const char *text, unsigned base) {
     uint64_t n = 0;
-    for (; digit_of(*text) < base; text++) n = vt_min(n * base + digit_of(*text), MANY);
+    for (; vt__digit_of(*text) < base; text++) n = vt_min(n * base + vt__digit_of(*text), MANY);
     return *text == '\0' ? n : 0;
 }
 

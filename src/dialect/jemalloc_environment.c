@@ -94,18 +94,12 @@ static void complain_about_string(const char *what, const char *string) {
 
 /* ---- values ---- */
 
-static int digit_of(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
-}
-
 /* As C writes numbers: 10, 0x10, 010, -1. */
 static bool parse_number(struct span v, int64_t *out) {
     size_t i = 0;
     bool is_negative = v.len > 0 && v.at[0] == '-';
     if (v.len > 0 && (v.at[0] == '-' || v.at[0] == '+')) i++;
-    int base = 10;
+    unsigned base = 10;
     if (i + 1 < v.len && v.at[i] == '0') {
         bool is_hex = v.at[i + 1] == 'x' || v.at[i + 1] == 'X';
         base = is_hex ? 16 : 8;
@@ -114,9 +108,9 @@ static bool parse_number(struct span v, int64_t *out) {
     if (i == v.len) return false;
     uint64_t n = 0;
     for (; i < v.len; i++) {
-        int d = digit_of(v.at[i]);
-        if (d >= base || n > (uint64_t)INT64_MAX / (unsigned)base) return false;
-        n = n * (unsigned)base + (unsigned)d;
+        unsigned d = vt__digit_of(v.at[i]);
+        if (d >= base || n > (uint64_t)INT64_MAX / base) return false;
+        n = n * base + d;
     }
     if (n > INT64_MAX) return false;
     *out = is_negative ? -(int64_t)n : (int64_t)n;

@@ -3,7 +3,8 @@
  *   at exit, on a signal, by bytes allocated or in use (the probes ask), every so many seconds (the helper thread), by call
  *
  * Files are PREFIX.NNNN.heap, and PREFIX.PID.NNNN.heap in the child of a fork, which counts anew, and in a program that one with
- * the option heap_profile starts (mark.h); %p in the prefix is the process. PREFIX.peak.heap is what was in use when most was. A dialect may have another manner: names, format, words on stderr.
+ * the option heap_profile starts (mark.h); %p in the prefix is the process. PREFIX.peak.heap is what was in use when most was. A
+ * dialect may have another manner: names, format, words on stderr.
  *
  * Climate: host, no malloc: also from inside malloc when no lock is held, and from a signal handler that interrupted no slow
  * path of ours.   Owns: the state below.   Locks: none; two dumps at once take two numbers.
