@@ -18,7 +18,7 @@ endif()
 # what runs rarely, in either, is compiled for size. tests/risk/mem_footprint.sh sees to it.
 set(VT_SOURCES
     src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/medium.c src/heap/large.c src/heap/remote.c src/heap/draw.c
-    src/heap/chunk.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
+    src/heap/chunk.c src/heap/recent.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
     src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
     src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/own_cache.c

@@ -4,8 +4,8 @@
  *           of its chunks
  *   pool    chunks that are wholly free, as two bitmaps (free; free and clean), and the growth of the window
  *
- * A small request takes the smallest sufficient run, from the fullest chunk of the first few; a chunk whose last slice
- * comes back goes to the pool. Requests of a chunk or more take neighbouring chunks from the pool, and the rest of the
+ * A slab takes the slices of the newest one of its class that was given back (recent.c). Any other small request takes the smallest
+ * sufficient run, from the fullest chunk of the first few; a chunk whose last slice comes back goes to the pool. Requests of a chunk or more take neighbouring chunks from the pool, and the rest of the
  * last chunk goes to the shard. Slices that are dirty (resident) are preferred to clean ones: they cost no page fault.
  *
  * Climate: malloc.   Owns: chunk[], shards, pool.   Locks: shard, then pool.
@@ -202,8 +202,7 @@ static bool pool_grow(size_t n, size_t align) {
     return true;
 }
 
-#define RUNS_TO_LOOK_AT 8 /* each costs a line of the table */
-#define GROW_TRIES 64     /* one is enough, unless constrained mode meets obstacles */
+#define GROW_TRIES 64 /* one is enough, unless constrained mode meets obstacles */
 
 /* These free chunks come into use: does the hard limit allow it? Dirty ones are counted already. Under the pool lock. */
 static bool limit_allows(size_t first, size_t n) {
@@ -292,24 +291,11 @@ static struct chunk *find_roomy_chunk(struct vt_shard *sh, unsigned n, uint64_t 
     return c;
 }
 
-/* Of these runs in c the first that was a slab of this class before: its lines are in the cache, and nothing lies behind its last
- * block. A few are looked at; if there is none, the lowest. */
-static unsigned choose_run(const struct chunk *c, uint64_t runs, unsigned cls) {
-    const struct slab *s = vt__slab((slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES));
-    uint64_t left = runs;
-    for (unsigned looked = 0; left != 0 && looked < RUNS_TO_LOOK_AT; looked++, left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(left);
-        if (s[i].cls == cls) return i;
-    }
-    return (unsigned)__builtin_ctzll(runs);
-}
-
 /* n slices in a row out of c. Under the shard lock. */
-static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, unsigned cls, size_t *n_clean) {
+static slab_id cut(struct chunk *c, unsigned n, uint64_t starts, size_t *n_clean) {
+    uint64_t runs = runs_of(c->free_slices, n) & starts;
     uint64_t dirty_runs = runs_of(c->free_slices & c->dirty_slices, n) & starts;
-    unsigned first = dirty_runs != 0
-                         ? choose_run(c, dirty_runs, cls)
-                         : (unsigned)__builtin_ctzll(runs_of(c->free_slices, n) & starts);
+    unsigned first = (unsigned)__builtin_ctzll(dirty_runs != 0 ? dirty_runs : runs);
     *n_clean = use_slices(c, mask_of(first, n));
     return (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first);
 }
@@ -318,24 +304,53 @@ static uint64_t starts_of(size_t align) {
     return align == 1 || align == VT_ROOM_TO_GROW ? ~UINT64_C(0) : aligned_bits(align);
 }
 
-bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, unsigned cls, slab_id *first,
-                   size_t *n_clean) {
+bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, slab_id *first, size_t *n_clean) {
     struct chunk *c = find_chunk(sh, n, starts_of(align));
-    if (c != NULL) *first = cut(c, n, starts_of(align), cls, n_clean);
+    if (c != NULL) *first = cut(c, n, starts_of(align), n_clean);
+    return c != NULL;
+}
+
+/* These slices come into use if they are free and resident, in a chunk of this shard or in one that the pool has and that joins it.
+ * Else they are in use, purged or being purged, or another shard's. Under the shard lock. */
+static bool use_again(struct vt_shard *sh, slab_id first, unsigned n) {
+    size_t i = first / VT_CHUNK_SLICES;
+    struct chunk *c = &vt__chunks[i];
+    uint64_t mask = mask_of(first % VT_CHUNK_SLICES, n);
+    vt_lock(&vt__pool.lock);
+    bool is_pooled = vt__pool_has(i);
+    bool is_ours = vt__shard_of(c) == sh && c->free_slices != VT_ALL_SLICES;
+    bool is_done = (is_pooled || is_ours) && (c->free_slices & c->dirty_slices & mask) == mask;
+    if (is_done && is_pooled) vt__pool_join(i, sh);
+    vt_unlock(&vt__pool.lock);
+    if (is_done) use_slices(c, mask);
+    return is_done;
+}
+
+/* The newest slab of this class that was given back and is still free. Under the shard lock. */
+static bool take_recent(struct vt_shard *sh, unsigned n, unsigned cls, slab_id *first) {
+    while (vt__recent_next(sh, cls, first))
+        if (use_again(sh, *first, n)) return true;
+    return false;
+}
+
+static bool take_any(struct vt_shard *sh, unsigned n, size_t align, slab_id *first,
+                     size_t *n_clean) {
+    bool is_roomy = align == VT_ROOM_TO_GROW;
+    uint64_t starts = starts_of(align);
+    struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
+    if (c == NULL) c = fresh_chunk(sh);
+    if (c != NULL) *first = cut(c, n, starts, n_clean);
     return c != NULL;
 }
 
 static int take_from_shard(unsigned n, size_t align, unsigned cls, slab_id *first,
                            size_t *n_clean) {
     struct vt_shard *sh = my_shard();
-    bool is_roomy = align == VT_ROOM_TO_GROW;
-    uint64_t starts = starts_of(align);
+    VT_ASSERT(cls == VT_CLASS_NONE || align == 1);
     vt_lock(&sh->lock);
-    struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
-    if (c == NULL) c = fresh_chunk(sh);
-    if (c != NULL) *first = cut(c, n, starts, cls, n_clean);
+    bool is_done = take_recent(sh, n, cls, first) || take_any(sh, n, align, first, n_clean);
     vt_unlock(&sh->lock);
-    return c != NULL ? 0 : -ENOMEM;
+    return is_done ? 0 : -ENOMEM;
 }
 
 size_t vt__chunks_use(size_t first_chunk, size_t n_slices) {
@@ -370,14 +385,13 @@ static bool is_whole_chunks(size_t n_slices, size_t align) {
 }
 
 /* The system has no more: what is free in the chunks of other nodes is better than nothing. */
-static int take_from_others(size_t n_slices, size_t align, unsigned cls, slab_id *first,
-                            size_t *n_clean) {
+static int take_from_others(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
     if (is_whole_chunks(n_slices, align)) return -ENOMEM;
     bool is_done = false;
     for (unsigned i = 0; i < vt__pool.n_nodes && !is_done; i++) {
         struct vt_shard *sh = &vt__shards[i];
         vt_lock(&sh->lock);
-        is_done = vt__shard_cut(sh, (unsigned)n_slices, align, cls, first, n_clean);
+        is_done = vt__shard_cut(sh, (unsigned)n_slices, align, first, n_clean);
         vt_unlock(&sh->lock);
     }
     return is_done ? 0 : -ENOMEM;
@@ -397,7 +411,7 @@ int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first,
     int err = take(n_slices, align, cls, first, &n_clean);
     if (err != 0 && vt__purge_all() > 0)
         err = take(n_slices, align, cls, first, &n_clean); /* the system may lack what we held */
-    if (err != 0) err = take_from_others(n_slices, align, cls, first, &n_clean);
+    if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
     vt__hugepages_consider(*first / VT_CHUNK_SLICES);
@@ -453,6 +467,7 @@ void vt__slices_give(slab_id first, size_t n_slices) {
         struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
         struct vt_shard *sh = vt__shard_of(c);
         vt_lock(&sh->lock);
+        if (done == 0) vt__recent_note(sh, vt__slab(first)->cls, first);
         give_part(c, from, n, now_ms);
         vt_unlock(&sh->lock);
         done += n;

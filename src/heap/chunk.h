@@ -54,10 +54,13 @@ VT_INLINE bool vt__chunk_is_in_tract(const struct chunk *c) {
 void vt__chunk_unbin(struct chunk *c);
 void vt__chunk_bin(struct chunk *c);
 /* n slices in a row out of a chunk of this shard, as vt__slices_take; false: none has them. Tells how many of them are clean. */
-bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, unsigned cls, slab_id *first,
-                   size_t *n_clean);
+bool vt__shard_cut(struct vt_shard *sh, unsigned n, size_t align, slab_id *first, size_t *n_clean);
 /* The n slices of these wholly free chunks come into use; answers how many of them are clean. */
 size_t vt__chunks_use(size_t first_chunk, size_t n_slices);
+
+/* Under the shard lock: a slab of this class, or a run of none, was given back; the newest one noted, which is forgotten now. */
+void vt__recent_note(const struct vt_shard *sh, unsigned cls, slab_id first);
+bool vt__recent_next(const struct vt_shard *sh, unsigned cls, slab_id *first);
 
 /* Under the pool lock. */
 bool vt__pool_has(size_t chunk);

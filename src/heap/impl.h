@@ -295,17 +295,17 @@ _Static_assert(sizeof(struct chunk) <= 64, "a chunk's descriptor stays in one ca
 extern struct chunk *vt__chunks;
 int vt__chunks_open(void);
 /* A run of slices: 0 and the first one. `align` in slices, a power of two; or VT_ROOM_TO_GROW, for a place with free slices
- * behind it. `cls` is what they are for: a run that was such a slab before is preferred. is_zero: all of it reads as zero. */
+ * behind it. `cls` is what they are for: slices that were such a slab before are preferred. is_zero: all of it reads as zero. */
 #define VT_ROOM_TO_GROW SIZE_MAX
 #define VT_CLASS_NONE UINT8_MAX
 int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero);
 /* The same out of a tract (tract.c). */
-int vt__tract_take(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls, slab_id *first,
+int vt__tract_take(struct vt_tract *t, size_t n_slices, size_t align, slab_id *first,
                    bool *is_zero);
 VT_INLINE int vt__slices_take_in(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls,
                                  slab_id *first, bool *is_zero) {
     return vt_likely(t == NULL) ? vt__slices_take(n_slices, align, cls, first, is_zero)
-                                : vt__tract_take(t, n_slices, align, cls, first, is_zero);
+                                : vt__tract_take(t, n_slices, align, first, is_zero);
 }
 void vt__slices_give(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */

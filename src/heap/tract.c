@@ -136,10 +136,10 @@ static bool find_chunks(const struct vt_tract *t, size_t n, size_t align, size_t
     return false;
 }
 
-static bool take(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls, slab_id *first,
+static bool take(struct vt_tract *t, size_t n_slices, size_t align, slab_id *first,
                  size_t *n_clean) {
     if (n_slices < VT_CHUNK_SLICES && align < VT_CHUNK_SLICES)
-        return vt__shard_cut(shard_of(t), (unsigned)n_slices, align, cls, first, n_clean);
+        return vt__shard_cut(shard_of(t), (unsigned)n_slices, align, first, n_clean);
     size_t chunk;
     if (!find_chunks(t, vt_div_up(n_slices, VT_CHUNK_SLICES), vt_max(align / VT_CHUNK_SLICES, 1),
                      &chunk))
@@ -149,12 +149,12 @@ static bool take(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls
     return true;
 }
 
-int vt__tract_take(struct vt_tract *t, size_t n_slices, size_t align, unsigned cls, slab_id *first,
+int vt__tract_take(struct vt_tract *t, size_t n_slices, size_t align, slab_id *first,
                    bool *is_zero) {
     size_t n_clean = 0;
     vt__purge_before_take(n_slices);
     vt_lock(&shard_of(t)->lock);
-    bool is_done = take(t, n_slices, align, cls, first, &n_clean);
+    bool is_done = take(t, n_slices, align, first, &n_clean);
     vt_unlock(&shard_of(t)->lock);
     if (!is_done) return -ENOMEM;
     vt__purge_after_take(n_clean);

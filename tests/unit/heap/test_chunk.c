@@ -134,16 +134,19 @@ static void check_signed(struct run r) {
     assert_int_equal(*(slab_id *)(address((slab_id)(r.first + r.n)) - VT_OS_PAGE), ~r.first);
 }
 
-static struct run take_run(size_t n, size_t align) {
+static struct run take_for(unsigned cls, size_t n, size_t align) {
     struct run r = {0, n};
     bool is_zero;
-    assert_int_equal(vt__slices_take(n, align, VT_CLASS_NONE, &r.first, &is_zero), 0);
+    assert_int_equal(vt__slices_take(n, align, cls, &r.first, &is_zero), 0);
+    vt__slab(r.first)->cls = (uint8_t)cls;
     assert_true(r.first != 0);
     assert_int_equal((uintptr_t)address(r.first) % (align << VT_SLICE_SHIFT), 0);
     for (size_t i = 0; is_zero && i < n; i++)
         assert_int_equal(*(slab_id *)address((slab_id)(r.first + i)), 0); /* clean means zero */
     return r;
 }
+
+static struct run take_run(size_t n, size_t align) { return take_for(VT_CLASS_NONE, n, align); }
 
 /* What is asked for: mostly slabs, some runs, a few of whole chunks. */
 static size_t some_size(uint64_t r) {
@@ -172,7 +175,8 @@ static void shuffle(unsigned n_steps, unsigned n_live, uint64_t seed, unsigned c
             slot->n = 0;
         } else {
             size_t align = (r >> 50) % 8 == 0 ? (size_t)1 << (r >> 55) % 8 : 1;
-            *slot = take_run(some_size(r >> 8), align);
+            size_t n = some_size(r >> 8);
+            *slot = take_for(align == 1 && n <= 4 ? (unsigned)n : VT_CLASS_NONE, n, align);
             n_slices += slot->n;
             sign(*slot);
         }
@@ -352,6 +356,52 @@ TEST_WITH(chunk, a_free_chunk_is_found_wherever_it_is, "VITRINE_WINDOW=4G VITRIN
         assert_int_equal(take_run(VT_CHUNK_SLICES, 1).first, all[i].first);
     }
     assert_int_equal(vt__window.n_chunks, n_chunks);
+}
+
+/* ---- slabs that were given back of late ---- */
+
+static slab_id take_slab(unsigned cls) { return take_for(cls, 1, 1).first; }
+
+TEST_WITH(chunk, slices_of_late_that_the_pool_has_come_back_out_of_it, "VITRINE_RETAIN=1G") {
+    start();
+    take_run(VT_CHUNK_SLICES - 1, 1); /* the first chunk is in use */
+    slab_id lower = take_slab(6), s = take_slab(5);
+    size_t chunk = s / VT_CHUNK_SLICES;
+    vt__slices_give(lower, 1);
+    vt__slices_give(s, 1);
+    assert_true(vt__pool_has(chunk));
+    assert_int_equal(take_slab(5), s);
+    assert_false(vt__pool_has(chunk));
+    check_everything(VT_CHUNK_SLICES);
+}
+
+TEST_WITH(chunk, slices_of_late_that_are_taken_or_purged_are_passed_over, "VITRINE_RETAIN=1G") {
+    start();
+    slab_id first = take_slab(3), second = take_slab(3);
+    vt__slices_give(first, 1);
+    vt__slices_give(second, 1);
+    vt__recent_note(my_shard(), 4, second); /* of two classes: the first to ask has it */
+    assert_int_equal(take_slab(4), second);
+    assert_int_equal(take_slab(3), first);
+    vt__slices_give(first, 1);
+    vt__purge_all();
+    bool is_zero;
+    assert_int_equal(vt__slices_take(1, 1, 3, &first, &is_zero), 0);
+    assert_true(is_zero); /* not taken for one that is resident */
+    check_everything(2);
+}
+
+TEST_WITH(chunk, of_many_slabs_given_back_the_newest_are_remembered, "VITRINE_RETAIN=1G") {
+    slab_id s[40];
+    slab_id first;
+    start();
+    for (unsigned i = 0; i < 40; i++) s[i] = take_slab(9);
+    for (unsigned i = 0; i < 40; i++) vt__slices_give(s[i], 1);
+    for (unsigned i = 40; i-- > 40 - 31;) {
+        assert_true(vt__recent_next(my_shard(), 9, &first));
+        assert_int_equal(first, s[i]);
+    }
+    assert_false(vt__recent_next(my_shard(), 9, &first));
 }
 
 /* ---- several nodes ---- */
