@@ -24,6 +24,7 @@ static struct medium {
 static struct {
     struct vt_lock lock; /* one for all: samples are rare */
     struct queue queue[VT_N_CLASSES];
+    slab_id kept; /* the last that became empty; it may be in use again */
 } sampled = {.lock = VT_LOCK_INIT(VT_LOCK_SAMPLED)};
 
 static struct medium *medium_of(unsigned cls) { return &medium[cls - VT_N_SMALL]; }
@@ -166,11 +167,23 @@ void vt__medium_give(unsigned cls, struct block *list) {
     }
 }
 
+/* A slab that has become empty stays, and the one that stayed until now goes, if it still is. A sampled block is often alone in its
+ * slab: where that were released at once, a second free of it could meet whatever is there now, and go unnoticed. Under the lock. */
+static struct slab *keep_instead(struct slab *s) {
+    struct slab *before = sampled.kept != 0 ? vt__slab(sampled.kept) : NULL;
+    queue_append(&sampled.queue[s->cls], s);
+    sampled.kept = vt__slab_id(s);
+    if (before == NULL || before == s || before->room != 0) return NULL;
+    queue_unlink(&sampled.queue[before->cls], before);
+    return before;
+}
+
 void vt__sampled_give(struct slab *s, struct block *b) {
+    struct slab *empty = NULL;
     vt_lock(&sampled.lock);
-    bool is_empty = give(&sampled.queue[s->cls], s, b);
+    if (give(&sampled.queue[s->cls], s, b)) empty = keep_instead(s);
     vt_unlock(&sampled.lock);
-    if (is_empty) release(s);
+    if (empty != NULL) release(empty);
 }
 
 #if VT_HARDEN > 1

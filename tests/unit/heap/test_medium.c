@@ -133,4 +133,45 @@ TEST(medium, memory_of_a_released_slab_bears_no_marks) {
         if (i % 100 != 0) vt__free(small[i]);
 }
 
+/* ---- sampled ones ---- */
+
+static struct slab *slab_around(const void *p) { return vt__slab(vt__slice_of(p)); }
+
+static uintptr_t owner_of(const struct slab *s) {
+    return atomic_load_explicit(&s->owner, memory_order_relaxed);
+}
+
+TEST(medium, of_empty_sampled_slabs_the_last_one_stays) {
+    bool is_zero;
+    start_empty();
+    struct block *a = vt__sampled_take(10, &is_zero), *b = vt__sampled_take(70, &is_zero);
+    struct slab *of_a = slab_around(a), *of_b = slab_around(b);
+    vt__sampled_give(of_a, a);
+    assert_int_equal(owner_of(of_a), VT_OWNER_SAMPLED);
+    vt__sampled_give(of_b, b);
+    assert_int_equal(owner_of(of_a), VT_OWNER_NONE);
+    assert_int_equal(owner_of(of_b), VT_OWNER_SAMPLED);
+    b = vt__sampled_take(70, &is_zero); /* in use again, it does not go */
+    assert_ptr_equal(slab_around(b), of_b);
+    a = vt__sampled_take(10, &is_zero);
+    vt__sampled_give(slab_around(a), a);
+    assert_int_equal(owner_of(of_b), VT_OWNER_SAMPLED);
+    vt__sampled_give(of_b, b);
+    b = vt__sampled_take(70, &is_zero); /* twice the last one */
+    vt__sampled_give(of_b, b);
+    assert_int_equal(owner_of(of_b), VT_OWNER_SAMPLED);
+}
+
+static void free_sampled_again(void *p) {
+    vt__free(p);
+    for (size_t i = 1; i <= VT_N_SMALL; i++) assert_non_null(vt__malloc(16 * i)); /* in new slabs */
+    vt__free(p);
+}
+
+TEST_WITH(medium, a_lone_sampled_block_cannot_be_freed_twice, "VITRINE_SAMPLE=0") {
+    bool is_zero;
+    start_empty();
+    unit_dies_saying(free_sampled_again, vt__sampled_take(70, &is_zero), "double free of");
+}
+
 UNIT_MAIN()
