@@ -10,4 +10,5 @@ expect_error() { # expect_error WHAT PREFIX
 expect_error "no such folder" "$TMP/none/x"
 mkdir "$TMP/file.0001.heap"
 expect_error "a folder of that name" "$TMP/file"
+VITRINE_HEAP_INTERVAL=5M expect_error "ten times, for the same reason" "$TMP/none/x"
 [ -z "$(find "$TMP" -name '*.tmp')" ] || fail "expected no temporary file left, saw: $(find "$TMP" -name '*.tmp')"
