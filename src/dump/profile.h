@@ -18,8 +18,8 @@ VT_HIDDEN_BEGIN
 /* One stack (and thread, and labels) of a heap profile.
  *
  * The same stack may come in several rows: by thread, by labels, and by size. Readers add them up. The readers that scale
- * `seen_*` take a row's mean size for the size of each of its blocks; a source that gives a row per stack and block size is
- * therefore read back without bias, one that mixes sizes in a row only roughly.
+ * `seen_*` take a row's mean size for the size of each of its blocks; a source that gives a row per stack and block size, or
+ * computes `seen_*` from the mean, is therefore read back without bias, one that mixes sizes in a row only roughly.
  * A row whose counts are all 0 is left out. */
 struct vt_heap_row {
     const uintptr_t *pc;     /* return addresses, innermost first */
