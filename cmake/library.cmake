@@ -65,6 +65,7 @@ function(vt_link_options target)
     target_link_options(${target} PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
         -Wl,-T,${CMAKE_SOURCE_DIR}/cmake/sections.ld
         -Wl,-z,max-page-size=65536 # the first window begins with the first function, wherever the library is loaded
+        -Wl,--eh-frame-hdr # our own frames are the first of each stack; musl-gcc does not ask for it by itself
         -Wl,-fini=vt__none # crti's does nothing, at the end of our code: each process would have that window when it exits
         $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)
 endfunction()

@@ -233,9 +233,14 @@ __attribute__((unused)) static size_t intact(const void *p, size_t n, unsigned s
 
 __attribute__((unused)) static size_t first_nonzero(const void *p, size_t n) {
     const unsigned char *b = (const unsigned char *)p;
-    for (size_t i = 0; i < n; i++)
-        if (b[i]) return i;
-    return n;
+    uint64_t word = 0;
+    size_t i = 0;
+    while (i + sizeof word <= n && word == 0) { /* eight at a time: blocks may be large */
+        memcpy(&word, b + i, sizeof word);
+        if (word == 0) i += sizeof word;
+    }
+    while (i < n && b[i] == 0) i++;
+    return i;
 }
 
 /* Memory for a test's own books that does not come from malloc. */

@@ -96,7 +96,7 @@ static int write_target(const char *path, char *folder_buf, vt_writer *writer, c
     return err;
 }
 
-static void say_why(const char *path, int err) {
+void vt__say_not_written(const char *path, int err) {
     char line[512];
     struct vt_text t = {line, sizeof(line) - 1, 0, false, NULL, NULL};
     size_t n = vt__str_len(path);
@@ -130,7 +130,7 @@ int vt__write_file_quietly(const char *path, vt_writer *writer, const void *src)
 
 int vt__write_file(const char *path, vt_writer *writer, const void *src) {
     int err = vt__write_file_quietly(path, writer, src);
-    if (err != 0) say_why(path, err);
+    if (err != 0) vt__say_not_written(path, err);
     return err;
 }
 

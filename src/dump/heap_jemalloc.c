@@ -2,7 +2,7 @@
  *
  *   heap_v2/PERIOD
  *     t*: objects: bytes [objects: bytes]            in use [allocated], sums of all rows
- *     tN: objects: bytes [objects: bytes] NAME       one per thread; N is the kernel's thread id, 0: all threads together
+ *     tN: objects: bytes [objects: bytes] NAME       one per thread; N is its number, 0: all threads together
  *   @ 0x... 0x...                                    one block per row, innermost address first
  *     t*: objects: bytes [objects: bytes]
  *     tN: objects: bytes [objects: bytes]

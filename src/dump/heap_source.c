@@ -10,27 +10,36 @@
 
 static uint64_t rounded(double x) { return x > 0 ? (uint64_t)(x + 0.5) : 0; }
 
-/* What would have been seen at the period the file names. It is what was seen, unless the period was stretched or changed. */
-static void put_seen(const struct vt_heap_rows *r, struct vt_heap_row *row) {
-    size_t size = r->site.block_bytes;
-    double chance = vt__probability_of((double)size / (double)vt_max(r->period_bytes, 1));
-    row->seen_inuse_objects = rounded((double)row->inuse_objects * chance);
-    row->seen_alloc_objects = rounded((double)row->alloc_objects * chance);
-    row->seen_inuse_bytes = row->seen_inuse_objects * size;
-    row->seen_alloc_bytes = row->seen_alloc_objects * size;
+/* What would have been seen at the period the file names, of blocks of this size on average: a reader that scales it comes back to
+ * what it stands for. It is what was seen, unless the period was stretched or changed. */
+static void put_seen(const struct vt_heap_rows *r, double objects, double bytes,
+                     uint64_t *seen_objects, uint64_t *seen_bytes) {
+    double size = objects > 0 ? bytes / objects : 0;
+    double chance = vt__probability_of(size / (double)vt_max(r->period_bytes, 1));
+    *seen_objects = rounded(objects * chance);
+    *seen_bytes = rounded((double)*seen_objects * size);
+}
+
+static void put_allocated(const struct vt_heap_rows *r, const struct vt_site_counts *c,
+                          double share, struct vt_heap_row *row) {
+    row->alloc_objects = rounded(c->objects * share);
+    row->alloc_bytes = rounded(c->bytes * share);
+    row->alloc_requested_bytes = rounded(c->requested_bytes * share);
+    put_seen(r, c->objects * share, c->bytes * share, &row->seen_alloc_objects,
+             &row->seen_alloc_bytes);
 }
 
 static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
     const struct vt_site *s = &r->site;
     bool is_peak = r->kind == VT_HEAP_PEAK;
-    row->alloc_objects = rounded(s->alloc.objects);
-    row->alloc_bytes = rounded(s->alloc.bytes);
-    row->alloc_requested_bytes = rounded(s->alloc.requested_bytes);
-    row->inuse_objects = rounded(is_peak ? s->peak.objects : s->alloc.objects - s->freed.objects);
-    row->inuse_bytes = rounded(is_peak ? s->peak.bytes : s->alloc.bytes - s->freed.bytes);
+    double objects = is_peak ? s->peak.objects : s->alloc.objects - s->freed.objects;
+    double bytes = is_peak ? s->peak.bytes : s->alloc.bytes - s->freed.bytes;
+    row->inuse_objects = rounded(objects);
+    row->inuse_bytes = rounded(bytes);
     row->inuse_requested_bytes = rounded(
         is_peak ? s->peak.requested_bytes : s->alloc.requested_bytes - s->freed.requested_bytes);
-    put_seen(r, row);
+    put_seen(r, objects, bytes, &row->seen_inuse_objects, &row->seen_inuse_bytes);
+    put_allocated(r, &s->alloc, 1, row);
 }
 
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
@@ -114,12 +123,8 @@ static void put_freed_at(const struct vt_heap_rows *r, struct vt_heap_row *row, 
     const struct vt_site *s = &r->site;
     uint64_t n = 0;
     for (unsigned i = 0; i < VT_LIFETIMES; i++) n += s->lifetimes[i];
-    double share = (double)s->lifetimes[age] / (double)n;
-    row->alloc_objects = rounded(s->freed.objects * share);
-    row->alloc_bytes = rounded(s->freed.bytes * share);
-    row->alloc_requested_bytes = rounded(s->freed.requested_bytes * share);
+    put_allocated(r, &s->freed, (double)s->lifetimes[age] / (double)n, row);
     row->lifetime_ms = UINT64_C(1) << age;
-    put_seen(r, row);
 }
 
 /* Of each site what is in use, and then what was freed, age by age. */

@@ -18,13 +18,13 @@ VT_HIDDEN_BEGIN
 /* One stack (and thread, and labels) of a heap profile.
  *
  * The same stack may come in several rows: by thread, by labels, and by size. Readers add them up. The readers that scale
- * `seen_*` take a row's mean size for the size of each of its blocks; a source that gives a row per stack and block size is
- * therefore read back without bias, one that mixes sizes in a row only roughly.
+ * `seen_*` take a row's mean size for the size of each of its blocks; a source that gives a row per stack and block size, or
+ * computes `seen_*` from the mean, is therefore read back without bias, one that mixes sizes in a row only roughly.
  * A row whose counts are all 0 is left out. */
 struct vt_heap_row {
     const uintptr_t *pc;     /* return addresses, innermost first */
     unsigned n_pcs;          /* 0: the stack is not known; written as the one address 0 */
-    uint32_t thread;         /* kernel thread id; 0: all threads together */
+    uint32_t thread;         /* its number, as they came; 0: all threads together */
     const char *thread_name; /* may be NULL */
     unsigned n_labels;
     const char *const *label_keys, *const *label_values;
@@ -56,9 +56,10 @@ int vt__heap_write_fd(int fd, enum vt_heap_format format, const struct vt_heap_s
  * 0 or -errno, and one line on stderr ("vitrine: error: cannot write profile 'PATH': ...") on failure. */
 int vt__heap_write_file(const char *path, enum vt_heap_format format,
                         const struct vt_heap_source *src);
-/* The same without that line. */
+/* The same without that line; and the line alone. */
 int vt__heap_write_file_quietly(const char *path, enum vt_heap_format format,
                                 const struct vt_heap_source *src);
+void vt__say_not_written(const char *path, int err);
 /* To a function, piece by piece. */
 int vt__heap_write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
                         enum vt_heap_format format, const struct vt_heap_source *src);

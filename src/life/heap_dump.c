@@ -29,6 +29,7 @@ static struct {
     _Atomic uint32_t n_dumps;
     _Atomic uint32_t n_because[VT_DUMP_PEAK + 1]; /* of these, by reason: for names that have it */
     _Atomic int pid;                              /* of who began */
+    _Atomic int said_err;                         /* why the last could not be written; 0: it was */
     enum vt_dump_process process;
     const struct vt_heap_manner *manner; /* NULL: ours */
     char prefix[VT_PATH_BYTES];
@@ -171,6 +172,13 @@ static const enum vt_dump_reason reasons[] = {
     [VT_CAUSE_INUSE] = VT_DUMP_HIGH,      [VT_CAUSE_PEAK] = VT_DUMP_HIGH,
     [VT_CAUSE_TIME] = VT_DUMP_TIME,       [VT_CAUSE_EXIT] = VT_DUMP_EXIT};
 
+/* A disk stays full for a while, and dumps go on: the same reason is told again only after one that was written. */
+static void say_once(const char *name, int err) {
+    /* relaxed: two threads that fail at once may both tell, or one for both */
+    if (atomic_exchange_explicit(&dumps.said_err, err, memory_order_relaxed) != err && err != 0)
+        vt__say_not_written(name, err);
+}
+
 int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
     const struct vt_heap_manner *m = dumps.manner;
     char name[VT_PATH_BYTES];
@@ -179,9 +187,12 @@ int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
     int err = next_name(name, reasons[cause]);
     if (err != 0) return err;
     struct vt_heap_source source = source_of(&rows, kind_of_options());
-    if (m == NULL) return vt__heap_write_file(name, format_of_options(), &source);
-    m->writing(name, cause, words);
+    if (m != NULL) m->writing(name, cause, words);
     err = vt__heap_write_file_quietly(name, format_of_options(), &source);
+    if (m == NULL) {
+        say_once(name, err);
+        return err;
+    }
     if (err != 0) m->failed(name, err);
     if (err == 0 && m->written != NULL) m->written(name);
     return err;

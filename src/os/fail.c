@@ -34,6 +34,29 @@ static struct {
     uint32_t always; /* bit per call */
 } fail = {.only = -1};
 
+static bool is_known(const char *name, size_t len) {
+    for (int i = 0; i < VT_CALL_COUNT; i++)
+        if (vt__str_len(call_names[i]) == len && vt__str_starts(name, call_names[i])) return true;
+    return false;
+}
+
+/* A name of no call fails nothing, and a test of it would test nothing. */
+static void say_unknown(const char *list) {
+    while (list != NULL && *list != '\0') {
+        size_t len = 0;
+        while (list[len] != '\0' && list[len] != ',') len++;
+        if (!is_known(list, len)) {
+            char line[128];
+            struct vt_text t = VT_TEXT(line);
+            vt__text_put(&t, "vitrine: error: no such call to fail: '");
+            vt__text_put_n(&t, list, len);
+            vt__text_put(&t, "'\n");
+            vt__os_write(2, line, t.len);
+        }
+        list += len + (list[len] == ',');
+    }
+}
+
 /* Is `name` an element of the comma-separated list? */
 static bool list_has(const char *list, const char *name) {
     size_t len = vt__str_len(name);
@@ -49,6 +72,8 @@ static void read_wishes(void) {
     const char *always = vt__os_getenv("VITRINE_FAIL_ALWAYS");
     long n = 0;
     for (; nth != NULL && *nth >= '0' && *nth <= '9'; nth++) n = n * 10 + (*nth - '0');
+    say_unknown(always);
+    if (nth != NULL && *nth == ':') say_unknown(nth + 1);
     for (int i = 0; i < VT_CALL_COUNT; i++) {
         if (list_has(always, call_names[i])) fail.always |= 1u << i;
         if (nth != NULL && *nth == ':' && vt__str_equal(nth + 1, call_names[i])) fail.only = i;

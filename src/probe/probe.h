@@ -49,7 +49,7 @@ struct vt_site_counts {
 struct vt_site {
     uint32_t stack; /* depot id; 0: lost */
     uint32_t thread, label;
-    size_t block_bytes;
+    size_t block_bytes; /* above VT_MEDIUM_MAX: no block is larger, or smaller by an eighth */
     struct vt_site_counts alloc; /* all since the start */
     struct vt_site_counts freed; /* of these */
     struct vt_site_counts peak;  /* in use when most was */

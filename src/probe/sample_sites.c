@@ -1,8 +1,11 @@
 /* sample_sites.c - sums of samples by place: stack, size of block, thread, labels.
  *
+ * Large blocks have sizes without number, and one that grows has them all: their sizes are told apart no finer than classes are.
+ *
  * Climate: malloc.   Owns: the sites; they are never forgotten.   Locks: probe.
  * Limit: past SITES_WITH_THREADS, new sites are not told apart by thread.
  */
+#include "heap/class.h"
 #include "probe/impl.h"
 #include "probe/table.h"
 
@@ -23,6 +26,12 @@ static bool is_same(uint32_t id, const void *key) {
            a->block_bytes == b->block_bytes;
 }
 
+/* As if there were classes for large blocks too. */
+static size_t size_apart(size_t block_bytes) {
+    if (block_bytes <= VT_MEDIUM_MAX) return block_bytes;
+    return vt_round_up(block_bytes, (size_t)1 << (vt_log2(block_bytes - 1) - 3));
+}
+
 struct vt_site *vt__site(uint32_t id) {
     return vt__row(&rows, id);
 }
@@ -30,7 +39,7 @@ struct vt_site *vt__site(uint32_t id) {
 struct vt_site *vt__site_of(uint32_t stack, uint32_t thread, uint32_t label, size_t block_bytes,
                             uint32_t *id) {
     struct vt_site key = {
-        .stack = stack, .thread = thread, .label = label, .block_bytes = block_bytes};
+        .stack = stack, .thread = thread, .label = label, .block_bytes = size_apart(block_bytes)};
     if (rows.n >= SITES_WITH_THREADS) key.thread = 0;
     *id = vt__index_find(&by_key, hash_key(&key), is_same, &key);
     if (*id != 0) return vt__row(&rows, *id);

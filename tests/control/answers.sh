@@ -36,54 +36,57 @@ check_all() { # check_all WHAT
     rm -f "$TMP/p.$mode".*
 }
 
-# a CPU profile of what happens meanwhile: nothing, or what the program is busy with
-check_cpu() { # check_cpu WHAT
-    refuses 3 "no CPU profile is being made" "$pid" cpu-stop
-    refuses 3 "no CPU profile is being made" "$pid" cpu-dump
-    refuses 3 "no such file or directory" "$pid" cpu-start /nowhere/at/all
-    asks "$pid" cpu-start "$TMP/c.$mode"
-    refuses 3 "is being made already" "$pid" cpu-start "$TMP/d"
-    sleep 0.4
-    [ "$(asks "$pid" cpu-dump "$TMP/c.part")" = "$TMP/c.part" ] || fail "$1: expected the name of the file in between"
-    [ "$(asks "$pid" cpu_dump)" = "$TMP/c.$mode" ] || fail "$1: expected the name of the profile's own file"
-    [ "$(asks "$pid" cpu-stop)" = "$TMP/c.$mode" ] || fail "$1: expected the file's name"
-    "$VITRINE_BIN" top --json "$TMP/c.part" >"$TMP/part.json" && "$VITRINE_BIN" top --json "$TMP/c.$mode" >"$TMP/c.json" ||
-        fail "$1: expected profiles that can be read"
-    case $mode in
-    fast) grep -q '"name":"go_fast"' "$TMP/part.json" && grep -q '"name":"go_fast"' "$TMP/c.json" ;;
-    slow) grep -q '"name":"go_slowly"' "$TMP/part.json" && grep -q '"name":"go_slowly"' "$TMP/c.json" ;;
-    read | poll | none | threads) # what it takes to answer, and no more
-        [ "$(sed -n 's/.*"total":\([0-9]*\).*/\1/p' "$TMP/c.json")" -lt 200000000 ] ;;
-    esac || fail "$1: expected what the program does meanwhile, saw $(cat "$TMP/c.json")"
-    rm "$TMP/c.$mode" "$TMP/c.part"
+# profiles of what happens meanwhile, one of the CPU and one of waits, each with a beginning, a file in between and an end
+refuse_before() { # refuse_before KIND NAME
+    refuses 3 "no $2 profile is being made" "$pid" "$1-stop"
+    refuses 3 "no $2 profile is being made" "$pid" "$1-dump"
+    refuses 3 "no such file or directory" "$pid" "$1-start" /nowhere/at/all
+}
+begin() { # begin KIND
+    asks "$pid" "$1-start" "$TMP/$1.$mode"
+    refuses 3 "is being made already" "$pid" "$1-start" "$TMP/d"
+}
+finish() { # finish KIND WHAT: $TMP/$1.part.json and $TMP/$1.json are what the files say
+    [ "$(asks "$pid" "$1-dump" "$TMP/$1.part")" = "$TMP/$1.part" ] || fail "$2: expected the name of the file in between"
+    [ "$(asks "$pid" "$1_dump")" = "$TMP/$1.$mode" ] || fail "$2: expected the name of the profile's own file"
+    [ "$(asks "$pid" "$1" stop)" = "$TMP/$1.$mode" ] || fail "$2: expected the file's name"
+    "$VITRINE_BIN" top --json "$TMP/$1.part" >"$TMP/$1.part.json" && "$VITRINE_BIN" top --json "$TMP/$1.$mode" >"$TMP/$1.json" ||
+        fail "$2: expected profiles that can be read"
+    rm "$TMP/$1.$mode" "$TMP/$1.part"
 }
 
-# a contention profile of what is waited for meanwhile
+# the CPU's: nothing, or what the program is busy with
+check_cpu() { # check_cpu WHAT
+    case $mode in
+    fast) grep -q '"name":"go_fast"' "$TMP/cpu.part.json" && grep -q '"name":"go_fast"' "$TMP/cpu.json" ;;
+    slow) grep -q '"name":"go_slowly"' "$TMP/cpu.part.json" && grep -q '"name":"go_slowly"' "$TMP/cpu.json" ;;
+    read | poll | none | threads) # what it takes to answer, and no more
+        [ "$(sed -n 's/.*"total":\([0-9]*\).*/\1/p' "$TMP/cpu.json")" -lt 200000000 ] ;;
+    esac || fail "$1: expected what the program does meanwhile, saw $(cat "$TMP/cpu.json")"
+}
+
+# and what is waited for
 check_contention() { # check_contention WHAT
-    refuses 3 "no contention profile is being made" "$pid" contention-stop
-    refuses 3 "no contention profile is being made" "$pid" contention-dump
-    refuses 3 "no such file or directory" "$pid" contention-start /nowhere/at/all
-    asks "$pid" contention-start "$TMP/w.$mode"
-    refuses 3 "is being made already" "$pid" contention-start "$TMP/d"
-    [ "$mode" != late ] || kill -USR1 "$pid"
-    sleep 0.3
-    [ "$(asks "$pid" contention-dump "$TMP/w.part")" = "$TMP/w.part" ] || fail "$1: expected the name of the file in between"
-    [ "$(asks "$pid" contention dump)" = "$TMP/w.$mode" ] || fail "$1: expected the name of the profile's own file"
-    [ "$(asks "$pid" contention stop)" = "$TMP/w.$mode" ] || fail "$1: expected the file's name"
-    for f in "$TMP/w.part" "$TMP/w.$mode"; do
-        "$VITRINE_BIN" top --json "$f" >"$TMP/w.json" || fail "$1: expected a profile that can be read"
+    for f in "$TMP/contention.part.json" "$TMP/contention.json"; do
         case $mode in
-        waits) grep -q '"name":"wait_for_mutex"' "$TMP/w.json" && grep -q '"name":"pthread_mutex_lock"' "$TMP/w.json" ;;
-        late) grep -q '"name":"wait_for_reading"' "$TMP/w.json" && grep -q '"name":"pthread_rwlock_rdlock"' "$TMP/w.json" ;;
-        *) grep -q '"total":0' "$TMP/w.json" ;;
-        esac || fail "$1: expected the waits of the program in $f, saw $(cat "$TMP/w.json")"
+        waits) grep -q '"name":"wait_for_mutex"' "$f" && grep -q '"name":"pthread_mutex_lock"' "$f" ;;
+        late) grep -q '"name":"wait_for_reading"' "$f" && grep -q '"name":"pthread_rwlock_rdlock"' "$f" ;;
+        *) grep -q '"total":0' "$f" ;;
+        esac || fail "$1: expected the waits of the program in $f, saw $(cat "$f")"
     done
-    rm "$TMP/w.$mode" "$TMP/w.part"
 }
 
 for mode in read poll threads fast slow waits late none fork own blocked; do
     run "$mode"
     check_all "$mode"
+    refuse_before cpu CPU
+    refuse_before contention contention
+    begin cpu
+    begin contention
+    [ "$mode" != late ] || kill -USR1 "$pid"
+    sleep 0.4
+    finish cpu "$mode"
+    finish contention "$mode"
     check_cpu "$mode"
     check_contention "$mode"
     end
@@ -92,6 +95,10 @@ for program in static static_pie; do
     mode=read
     run read "$TMP/$program"
     check_all "$program"
+    refuse_before cpu CPU
+    begin cpu
+    sleep 0.4
+    finish cpu "$program"
     check_cpu "$program"
     refuses 3 "the program is linked statically: its locks are libc's" "$pid" contention-start "$TMP/w"
     refuses 3 "no contention profile is being made" "$pid" contention-stop

@@ -24,6 +24,20 @@ done
 echo >&5
 wait "$pid" || fail "expected status 0 of a program that was signalled"
 
+# two that cannot be written, one that can, and more that cannot: it is told twice
+mkdir "$TMP"/v.0001.heap "$TMP"/v.0002.heap "$TMP"/v.000{4..9}.heap "$TMP"/v.00{10..99}.heap
+run v heap_signal=10,heap_exit=off 2>"$TMP/errors"
+signalled_until() { kill -USR1 "$pid" && "$@"; }
+n_told() { [ "$(grep -c '^vitrine: error: cannot write profile' "$TMP/errors")" = "$1" ]; }
+await 20 signalled_until n_told 1 || fail "expected a line about the first"
+await 20 signalled_until test -f "$TMP/v.0003.heap" || fail "expected the third to be written"
+await 20 signalled_until n_told 2 || fail "expected a line about the fourth, saw: $(cat "$TMP/errors")"
+for i in 1 2 3 4; do kill -USR1 "$pid"; sleep 0.05; done
+n_told 2 || fail "expected two lines, saw: $(cat "$TMP/errors")"
+grep -q 'v.0001.heap' "$TMP/errors" && grep -q 'v.0004.heap' "$TMP/errors" || fail "expected the first and the fourth, saw: $(cat "$TMP/errors")"
+echo >&5
+wait "$pid" || fail "expected status 0 of a program whose profiles could not be written"
+
 run t heap_seconds=1,heap_exit=off
 await 30 test -s "$TMP/t.0002.heap" || fail "expected two profiles by time"
 [ "$(in_use "$TMP/t.0002.heap" keep_this)" = $((3000 * 10240)) ] || fail "time: expected 3000 blocks"

@@ -23,7 +23,7 @@ for name in $(sed -n 's/^ *OPTION *([^,]*, *\([a-z_0-9]*\) *,.*/\1/p' "$VT_SRC"/
     upper=$(printf %s "$name" | tr '[:lower:]' '[:upper:]')
     settings+=("VITRINE_$upper=1")
 done
-say "${#settings[@]} variables set"
+[ "${#settings[@]}" -ge 40 ] || fail "expected a variable for each option of options.def, saw ${#settings[@]} in all"
 
 # First the proof that they matter: the same program without the bit must answer them somehow.
 timeout -k 10 "$LIMIT" env VITRINE="stats,nonsense=1" "$TMP/public/plain" >"$TMP/plain.out" 2>"$TMP/plain.err"

@@ -9,12 +9,19 @@ VT_SO=$VT_AUDIT_SO
 compile "$TMP/workout" workout.c
 compile "$TMP/grow" grow.c
 
-names="mremap_dontunmap noreplace guard collapse anon_name getrandom sysfs hugepages purge"
+names="mremap_dontunmap noreplace anon_name getrandom sysfs proc hugepages purge"
+for missing in $names; do
+    VITRINE_FAIL_ALWAYS=$missing preload /bin/true 2>"$TMP/err"
+    ! grep 'vitrine: error' "$TMP/err" || fail "expected a call of the name '$missing'"
+done
+VITRINE_FAIL_ALWAYS=purge,no_call preload /bin/true 2>"$TMP/err"
+grep -q "no such call to fail: 'no_call'" "$TMP/err" || fail "expected a line about a name of no call, saw: $(cat "$TMP/err")"
+
 all=$(printf %s "$names" | tr ' ' ',')
-for missing in $names "$all" "constrained,$all"; do
-    export VITRINE_FAIL_ALWAYS=$missing
-    # the constrained mode, where the large reservation is refused, depends on other calls
-    case $missing in constrained*) export VITRINE_WINDOW=64G VITRINE_FAIL_NTH=1:reserve ;; esac
+for missing in $names "$all" "$all in the constrained mode"; do
+    export VITRINE_FAIL_ALWAYS=${missing%% *}
+    # where the large reservation is refused, which depends on other calls
+    case $missing in *constrained*) export VITRINE_WINDOW=64G VITRINE_FAIL_NTH=1:reserve ;; esac
     must "$TMP/workout" strict=1 ops=8000 max=4000000
     must "$TMP/grow"
     if have /usr/bin/python3; then

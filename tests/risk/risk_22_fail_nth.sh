@@ -40,16 +40,17 @@ sweep() {
 # The workout checks errno, contents and that it can go on; EXPECTED is a status that is fine
 # besides 0.
 EXPECTED=0
+large="stride=16384"                                   # most of the time would go into pages of blocks of megabytes
 sweep "" "$TMP/workout" threads=1 ops=1500 live=100 max=300000 fork=0
-sweep "" "$TMP/workout" threads=3 ops=400 live=60 max=2000000
-sweep "" "$TMP/workout" threads=2 ops=2000 live=300 max=4000000
+sweep "" "$TMP/workout" threads=3 ops=400 live=60 max=2000000 $large
+sweep "" "$TMP/workout" threads=2 ops=2000 live=300 max=4000000 $large
 sweep "" "$TMP/grow" lenient
-sweep commit "$TMP/workout" threads=2 ops=600 max=3000000
-sweep map "$TMP/workout" threads=2 ops=600 max=3000000
+sweep commit "$TMP/workout" threads=2 ops=600 max=3000000 $large
+sweep map "$TMP/workout" threads=2 ops=600 max=3000000 $large
 sweep mremap_dontunmap "$TMP/grow" lenient
 sweep purge "$TMP/grow" lenient
 # Under an address limit other calls do the work.
-( ulimit -v 2000000 && sweep "" "$TMP/workout" threads=2 ops=1000 live=200 max=2000000 ) || exit
+( ulimit -v 2000000 && sweep "" "$TMP/workout" threads=2 ops=1000 live=200 max=2000000 $large ) || exit
 # A C++ program may end in an uncaught bad_alloc (terminate: SIGABRT), which is its right; nothing
 # else.
 EXPECTED=134

@@ -1,7 +1,8 @@
 /* risk_28_segv_handler.c - programs with a SIGSEGV handler of their own, as the JVM, Go and crash
  * reporters have.
  *
- * The handler must stay the one that is installed, run on its own stack, and see exactly the faults
+ * There is none before: a library that has one itself changes how programs without one die. The
+ * program's must stay the one that is installed, run on its own stack, and see exactly the faults
  * of the program: a null pointer, a guard page, a stack overflow. It allocates nothing and jumps
  * back.
  */
@@ -64,6 +65,11 @@ int main(void) {
     pthread_t id;
     require_preloaded();
     alt_stack = malloc(ALT_BYTES); /* a signal stack from the heap, as usual */
+    for (int number = SIGILL; number <= SIGSEGV; number++) {
+        if (number == SIGKILL) continue;
+        MUST(sigaction(number, NULL, &seen) == 0);
+        CHECK_EQ((uintptr_t)seen.sa_handler, (uintptr_t)SIG_DFL);
+    }
     stack_t stack = {.ss_sp = alt_stack, .ss_size = ALT_BYTES};
     struct rlimit small = {MiB(2), MiB(2)};
     MUST(alt_stack && sigaltstack(&stack, NULL) == 0);

@@ -1,7 +1,7 @@
 /* workout.c - an ordinary day of an allocator, for the tests that change the surroundings instead
  * of the program.
  *
- *     workout [threads=N] [ops=N] [live=N] [max=BYTES] [fork=0|1] [strict=0|1] [seed=N]
+ *     workout [threads=N] [ops=N] [live=N] [max=BYTES] [stride=BYTES] [fork=0|1] [strict=0|1] [seed=N]
  *
  * Each thread keeps `live` blocks of random size and replaces, grows, shrinks and checks them; some
  * blocks travel to other threads through a shared exchange and are freed there. With strict=0 a
@@ -17,10 +17,10 @@
 enum { EXCHANGE = 64, MAX_THREADS = 64, MAX_LIVE = 4096 };
 
 struct options {
-    long threads, ops, live, max, fork, strict, seed;
+    long threads, ops, live, max, stride, fork, strict, seed;
 };
 static struct options opt = {
-    .threads = 4, .ops = 20000, .live = 200, .max = 1 << 20, .fork = 1, .seed = 1};
+    .threads = 4, .ops = 20000, .live = 200, .max = 1 << 20, .stride = 4096, .fork = 1, .seed = 1};
 
 struct block { /* lies at the start of every allocation */
     size_t n_bytes;
@@ -37,20 +37,21 @@ static void die(const char *what, const void *p, unsigned long long expected,
     _exit(1);
 }
 
-/* Marks a block at its first and last bytes and every 4 KiB between: cheap for large blocks, and a
- * page that was lost or handed out twice still shows. */
+/* Marks a block at its first and last bytes and at every stride between: cheap for large blocks, and
+ * a page (or, with a longer stride, a slice of 64 KiB) that was lost or handed out twice still shows. */
 static void mark(struct block *b, size_t n, uint64_t tag) {
     unsigned char *p = (unsigned char *)b;
     b->n_bytes = n;
     b->tag = tag;
-    for (size_t i = sizeof *b; i < n; i += 4096) p[i] = (unsigned char)(tag + i / 4096);
+    for (size_t i = sizeof *b; i < n; i += (size_t)opt.stride)
+        p[i] = (unsigned char)(tag + i / 4096);
     if (n > sizeof *b) p[n - 1] = (unsigned char)~tag;
 }
 
 static void check(const struct block *b, size_t upto) {
     const unsigned char *p = (const unsigned char *)b;
     size_t n = b->n_bytes;
-    for (size_t i = sizeof *b; i < n && i < upto; i += 4096) {
+    for (size_t i = sizeof *b; i < n && i < upto; i += (size_t)opt.stride) {
         unsigned char want = (unsigned char)(b->tag + i / 4096);
         if (i == n - 1) want = (unsigned char)~b->tag;
         if (p[i] != want) die("block content", p + i, want, p[i]);
@@ -194,9 +195,9 @@ static void parse(int argc, char **argv) {
         const char *name;
         long *value;
     } row[] = {
-        {"threads=", &opt.threads}, {"ops=", &opt.ops},   {"live=", &opt.live},
-        {"max=", &opt.max},         {"fork=", &opt.fork}, {"strict=", &opt.strict},
-        {"seed=", &opt.seed},
+        {"threads=", &opt.threads}, {"ops=", &opt.ops},       {"live=", &opt.live},
+        {"max=", &opt.max},         {"fork=", &opt.fork},     {"strict=", &opt.strict},
+        {"seed=", &opt.seed},       {"stride=", &opt.stride},
     };
     for (int i = 1; i < argc; i++) {
         size_t r = 0, n = sizeof row / sizeof *row;

@@ -84,10 +84,8 @@ void empty_slots(void) {
 
 bool ask_stats(uint64_t *allocated, uint64_t *n_threads, uint64_t *n_heaps) {
     struct vt_stats s = {.size = sizeof(s)};
-#ifdef VT_STRESS_PLAIN
+#if defined(VT_STRESS_PLAIN) || defined(VT_STRESS_STATIC)
     int (*get)(struct vt_stats *) = vt_stats_get;
-#elif defined(VT_STRESS_STATIC)
-    int (*get)(struct vt_stats *) = NULL;
 #else
     int (*get)(struct vt_stats *) = (int (*)(struct vt_stats *))dlsym(RTLD_DEFAULT, "vt_stats_get");
 #endif
@@ -173,7 +171,8 @@ int main(int argc, char **argv) {
             ask_stats(&before, &n_threads_before,
                       &unused); /* what the first round left is there to stay */
         run.seed++;
-    } while (++n < rounds || (rounds == 0 && !atomic_load(&run.is_over)));
+        /* two at least: what the first has left is compared with what the others leave */
+    } while (++n < rounds || (rounds == 0 && (n < 2 || !atomic_load(&run.is_over))));
     check_nothing_is_left(before, n_threads_before);
     atomic_store(&run.is_over, true);
     pthread_join(timer, NULL);

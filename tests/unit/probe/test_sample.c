@@ -350,6 +350,37 @@ TEST(sample, the_peak_is_what_was_in_use_when_most_was) {
     for (int i = 0; i < 100; i++) vt__free(at[i]);
 }
 
+static unsigned places_of(unsigned site, double *live_bytes) {
+    unsigned n = 0;
+    struct vt_site s;
+    *live_bytes = 0;
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);) {
+        if (site_of_stack(s.stack) != site) continue;
+        n++;
+        *live_bytes += s.alloc.bytes - s.freed.bytes;
+        if (s.alloc.n_seen == 0) continue;
+        double mean = s.alloc.bytes / s.alloc.objects;
+        assert_true_msg(mean <= (double)s.block_bytes && mean > (double)s.block_bytes * 7 / 8,
+                        "expected a size of %zu and less, seen %g", s.block_bytes, mean);
+    }
+    return n;
+}
+
+TEST(sample, a_large_block_of_many_sizes_makes_a_place_for_each_eighth_of_a_doubling) {
+    enum { DOUBLINGS = 8 };
+    double live_bytes;
+    start_with_period(1);
+    current_site = 7;
+    void *p = vt__malloc(KiB(65));
+    for (size_t n = KiB(72); n <= KiB(64) << DOUBLINGS; n += KiB(8)) p = vt__realloc(p, n);
+    unsigned n_places = places_of(7, &live_bytes);
+    assert_in_range(n_places, 8 * (DOUBLINGS - 1), 8 * DOUBLINGS);
+    assert_true(fabs(live_bytes - (double)vt__usable_size(p)) < 1);
+    vt__free(p);
+    (void)places_of(7, &live_bytes);
+    assert_true(fabs(live_bytes) < 1);
+}
+
 static bool label_of(const void *p, uint32_t *label) {
     uint32_t id = vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p);
     if (id != 0) *label = vt__site(record(id)->site)->label;
