@@ -260,6 +260,8 @@ if ident:
            "DEBUGINFOD_PROGRESS": "", "no_proxy": "*"}
     seen, _ = names(proto, env={"DEBUGINFOD_URLS": ""})
     check("debuginfod is not asked unless the environment says so", asked, [])
+    loads = lambda urls: "libdebuginfod" in run(VITRINE, "top", proto, env=dict(env, DEBUGINFOD_URLS=urls, LD_DEBUG="libs"))[2]
+    check("debuginfod: its library, and curl's with it, comes only where it is asked", (loads(""), loads(env["DEBUGINFOD_URLS"])), (False, True))
     seen, errors = names(proto, env=env)
     check_names("debuginfod: the program is gone", seen, MAIN)
     check("debuginfod was asked", f"/buildid/{ident}/debuginfo" in asked, True)
