@@ -335,9 +335,10 @@ check_has("full disk: message", r.stderr.decode(), "cannot write 'standard outpu
 # ---- listings to the byte, but for recursion and how instructions are spelled
 if PEER_PPROF:
     shutil.copy(program, os.path.join(folder, "work"))
+    alone = mapping_only(second, "work")
     for option in ("--list=app::large", "--list=app::small", "--list=^main", "--disasm=app::large", "--disasm=app::small"):
-        theirs = out(PEER_PPROF, option, os.path.join(folder, "work"), second).splitlines()
-        ours = out(PPROF, option, os.path.join(folder, "work"), second).splitlines()
+        theirs = out(PEER_PPROF, option, os.path.join(folder, "work"), alone).splitlines()
+        ours = out(PPROF, option, os.path.join(folder, "work"), alone).splitlines()
         spelled = re.compile(r"(.{13}    {1,8}[0-9a-f]+:).*")
         check(option, [spelled.sub(r"\1", l) for l in ours], [spelled.sub(r"\1", l) for l in theirs])
         check(f"{option}: some lines", len(ours) > 8, True)
