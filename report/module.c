@@ -305,12 +305,22 @@ static void add_scoped(struct unit *u, Dwarf_Die *die, const char *scope) {
 
 static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope, unsigned depth);
 
+/* What a namespace or class without a name is called. The class of a lambda is one that can be called. */
+static const char *name_of_unnamed(Dwarf_Die *die) {
+    Dwarf_Die member;
+    if (dwarf_tag(die) == DW_TAG_namespace) return "(anonymous namespace)";
+    if (dwarf_child(die, &member) == 0) do {
+            const char *name = dwarf_diename(&member);
+            if (name && strcmp(name, "operator()") == 0) return "{lambda}";
+        } while (dwarf_siblingof(&member, &member) == 0);
+    return "{unnamed}";
+}
+
 /* A namespace or class: its name goes in front of what is in it. */
 static void collect_in_scope(struct unit *u, Dwarf_Die *die, const char *scope, unsigned depth) {
     const char *name = dwarf_diename(die);
     char *full = NULL;
-    if (name == NULL)
-        name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+    if (name == NULL) name = name_of_unnamed(die);
     if (asprintf(&full, "%s%s%s", scope, *scope ? "::" : "", name) < 0) report_no_memory();
     collect_functions(u, die, full, depth);
     free(full);

@@ -11,6 +11,7 @@
 #include "report/symbols.h"
 
 #include <elfutils/debuginfod.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +242,13 @@ static struct module *open_mapping(struct resolving *r, const struct profile_map
     bool is_main = map->file != 0 && map->file == r->main_file;
     const char *path = is_main ? r->options->program : moved_path(r->options, file, buffer);
     if (is_no_file(path)) return NULL;
-    struct module *m = module_open(path, &e);
+    bool is_replaced = map->is_deleted && map->build_id == 0 && path == file;
+    struct module *m = is_replaced ? NULL : module_open(path, &e);
     if (m != NULL && is_right_file(m, p, map)) return m;
+    if (is_replaced)
+        (void)report_fail(&e, ENOENT,
+                          "it was deleted or replaced while it ran; the program or --path "
+                          "says where it is now");
     struct module *other = open_elsewhere(r, map, file);
     if (other == NULL && m != NULL)
         profile_note(
