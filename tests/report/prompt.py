@@ -46,6 +46,9 @@ def on_terminal(argv, lines):
     return os.waitstatus_to_exitcode(status), seen.replace("\r\n", "\n")
 
 
+for option in ("--text", "-top"):
+    status, seen = on_terminal([PPROF, option, program, heap], ["quit"])
+    check(f"{option}: a table at a terminal, too", (status, "(pprof)" in seen, seen.partition("Total")[1:]), (0, False, ("Total", out(PPROF, option, program, heap)[len("Total"):])))
 status, seen = on_terminal([JEPROF, program, heap], ["top", "top1", "quit"])
 check("exit", status, 0)
 check_has("greeting", seen, "Welcome to jeprof!  For help, type 'help'.\n(jeprof) top\nTotal: 5.1 MB\n")
