@@ -206,6 +206,10 @@ void module_close(struct module *m) {
     free(m);
 }
 
+const char *module_path(const struct module *m) {
+    return dwfl_module_info(m->dw, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 const char *module_build_id(const struct module *m) { return m->build_id; }
 
 bool module_is_fixed(const struct module *m) { return m->is_fixed; }

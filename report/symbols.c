@@ -317,26 +317,22 @@ static void resolve_unmapped(struct resolving *r) {
 }
 
 /* Why some of a program's functions have no names: what the file lacks, and which debug file would have it. */
-static void note_lack(struct profile *p, struct module *m, uint32_t file) {
+static void note_lack(struct profile *p, struct module *m) {
     enum module_names names = module_names(m);
     const char *id = module_build_id(m);
-    char path[MAX_PATH];
     if (names == MODULE_ALL) return;
-    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
-    profile_note(p, "'%s' has %s%s%s", path,
+    profile_note(p, "'%s' has %s%s%s", module_path(m),
                  names == MODULE_EXPORTED
                      ? "only the symbols it exports (stripped?): its other functions have no names"
                      : "no symbols (stripped?): its functions have no names",
                  *id ? "; there is no debug file here of build-id " : "", id);
 }
 
-static void note_split(struct profile *p, struct module *m, uint32_t file) {
-    char path[MAX_PATH];
-    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
+static void note_split(struct profile *p, struct module *m) {
     profile_note(p,
                  "'%s' has its debug data in '%s', which is not here (packages, .dwp, are not "
                  "read): no inlined calls, names from its symbols",
-                 path, module_missing(m));
+                 module_path(m), module_missing(m));
 }
 
 static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_turn) {
@@ -355,8 +351,8 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     resolve_in(r, m, mapping);
     /* what is written of it can then be told from other builds */
     if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
-    if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m, map.file);
-    if (module_missing(m)) note_split(p, m, map.file);
+    if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m);
+    if (module_missing(m)) note_split(p, m);
     module_close(m);
 }
 
