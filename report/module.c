@@ -400,15 +400,14 @@ static uint32_t die_number(Dwarf_Die *die, unsigned attribute) {
     return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* The source of a function. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
-static const char *declared_in(Dwarf_Die *die) {
+/* The source that an attribute numbers. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
+static const char *die_file(Dwarf_Die *die, unsigned name) {
     Dwarf_Attribute a;
     Dwarf_Word number;
     Dwarf_Die unit;
     Dwarf_Files *files;
     size_t n;
-    if (dwarf_attr_integrate(die, DW_AT_decl_file, &a) == NULL ||
-        dwarf_formudata(&a, &number) != 0 ||
+    if (dwarf_attr_integrate(die, name, &a) == NULL || dwarf_formudata(&a, &number) != 0 ||
         dwarf_cu_info(a.cu, NULL, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
         dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n)
         return NULL;
@@ -423,7 +422,8 @@ struct spot {
 
 static void set_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die,
                       struct spot spot) {
-    const char *name = die_name(u, die), *file = declared_in(die);
+    const char *name = die_name(u, die), *file = die_file(die, DW_AT_decl_file);
+    if (file == NULL) file = spot.file; /* a lambda is declared nowhere */
     *f = (struct module_frame){.name = name ? name : "",
                                .file = file ? file : "",
                                .line = spot.line,
@@ -489,7 +489,8 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
         set_frame(u, &frames[n++], &inlined[i - 1], spot);
-        spot = (struct spot){.line = die_number(&inlined[i - 1], DW_AT_call_line),
+        spot = (struct spot){.file = die_file(&inlined[i - 1], DW_AT_call_file),
+                             .line = die_number(&inlined[i - 1], DW_AT_call_line),
                              .column = die_number(&inlined[i - 1], DW_AT_call_column)};
     }
     set_frame(u, &frames[n++], function, spot);

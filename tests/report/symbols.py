@@ -18,6 +18,7 @@ if os.uname().machine != "x86_64":
 EXPECTED = {1: "app::plain", 2: "app::Box::member", 3: "app::inlined", 4: "core::fmt::write", 5: "mycrate::run",
             6: "library_place"}
 LINE_OF_3 = 1 + next(i for i, l in enumerate(open(os.path.join(HERE, "where.cc"))) if "line of 3" in l)
+LINES_OF_LAMBDAS = [1 + i for i, l in enumerate(open(os.path.join(HERE, "where.cc"))) if re.search(r"places\[[89]\] = here", l)]
 
 
 def build(name, *flags, library_flags=()):
@@ -60,6 +61,7 @@ for way, flags in WAYS.items():
     check(f"{way}: two lambdas, one inlined, one called", seen.get(8 + 9), "{lambda}::operator()")
     by_lines = out(VITRINE, "top", "--by=lines", "--all-frames", profile)
     check_has(f"{way}: line of the inlined call", by_lines, f"where.cc:{LINE_OF_3}")
+    check(f"{way}: lines of lambdas", sorted(set(re.findall(r"operator\(\) \S*/where\.cc:(\d+)$", by_lines, re.M))), sorted(map(str, LINES_OF_LAMBDAS)))
     check(f"{way}: the host of the inlined call", json.loads(out(VITRINE, "top", "--json", "--no-inlines", profile))["rows"] != [], True)
     _, text, _ = run(VITRINE, "top", "--json", "--all-frames", "--no-inlines", profile)
     check(f"{way}: without inlines", {int(r["flat"]): r["name"] for r in json.loads(text)["rows"]}.get(3), "app::host")
