@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""each_option.py - every option of pprof and jeprof by name, with a command line whose output it changes; what it changes it to is looked at
-in the tests beside this one. An option that --help has and this table has not is a failure.
+"""each_option.py - every option of pprof, jeprof and the views of vitrine by name, with a command line whose output it changes; what it changes it
+to is looked at in the tests beside this one. An option that --help has and this table has not is a failure.
 """
 from proto import Profile
 from tool import *
@@ -78,6 +78,15 @@ CHANGES = {
 SAME = {"text": ("", [less]), "top": ("", [less]), "functions": ("", [less]), "inuse_space": ("", [text]), "total_delay": ("", [locks]),
         "tools": ("=/usr/bin/", here), "debug-syms-by-id": ("", [less]), "debug": ("", [less]), "test": ("", [less]), "test_stride": ("=7", [less])}
 SERVED = ("seconds", "timeout", "tls_cert", "tls_key", "tls_ca")  # need a server: remote.py and go_flags.py have them
+OWN = {  # of vitrine: the command, too
+    "program": ("=" + program, ["top", moved]), "type": ("=objects", ["top", labelled]), "thread": ("=1", ["top", threads]),
+    "path": ("=/elsewhere=" + os.path.abspath("root"), ["top", moved]), "no-symbols": ("", ["top", heap]), "base": ("=" + less, ["top", more]),
+    "focus": ("=^b$", ["top", less]), "ignore": ("=a", ["top", less]), "show": ("=a", ["top", less]), "hide": ("=a", ["top", less]), "show-from": ("=^b$", ["top", less]),
+    "tag-focus": ("=ann", ["top", labelled]), "tag-ignore": ("=ann", ["top", labelled]), "all-frames": ("", ["top", inside]),
+    "drop-negative": ("", ["top", "--base=" + less, more]), "by": ("=files", ["top", labelled]), "of": ("=rest", ["top", "--focus=^b$", less]), "cum": ("", ["top", labelled]),
+    "count": ("=1", ["top", less]), "full-names": ("", ["top", heap]), "no-inlines": ("", ["top", heap]), "json": ("", ["top", less]), "csv": ("", ["top", less]),
+    "output": ("=x.out", ["top", less]), "to": ("=callgrind", ["convert", less, "/dev/stdout"]), "title": ("=x", ["flame", less]), "view": ("=tree", ["diff", less, more]),
+}
 
 
 def said(tool, *argv):
@@ -87,6 +96,12 @@ def said(tool, *argv):
 
 listed = {tool: re.findall(r"^  --([\w-]+)", out(tool, "--help"), re.M) for tool in (PPROF, JEPROF)}
 check("the table has no other options", set(CHANGES) | set(SAME) | set(SERVED), set(listed[PPROF]) | set(listed[JEPROF]) | {"http"})
+views = [c for c in re.findall(r"^  (\w+)  ", out(VITRINE, "help"), re.M) if c not in ("run", "ps", "ctl")]  # run.py has those
+check("the table has no other options of vitrine", set(OWN) | {"seconds", "timeout"}, {o for v in views for o in re.findall(r"--([\w-]+)", out(
+    VITRINE, v, "--help").split("\nexample:")[0])})
+for option, (value, rest) in OWN.items():
+    before, after = said(VITRINE, *rest), said(VITRINE, rest[0], f"--{option}{value}", *rest[1:])
+    check(f"{rest[0]} --{option}{value}: the same as without", before == after, False)
 for table, is_same in ((CHANGES, False), (SAME, True)):
     for option, (value, rest) in table.items():
         tool = JEPROF if option not in listed[PPROF] and option != "http" else PPROF
