@@ -111,7 +111,8 @@ static int draw(struct drawing *d, const struct view *v, const struct view_dot_o
     }
     if (d->is_there)
         say_warning("'%s' could not draw the graph: %s; it is drawn without", d->program, d->why);
-    return view_graph(v, o, format, out) ? EXIT_FINE : EXIT_FOUND;
+    view_graph(v, o, format, out);
+    return EXIT_FINE;
 }
 
 int graph_draw(const struct view *v, const struct view_dot_options *o, const char *format,

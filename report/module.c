@@ -206,6 +206,10 @@ void module_close(struct module *m) {
     free(m);
 }
 
+const char *module_path(const struct module *m) {
+    return dwfl_module_info(m->dw, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+}
+
 const char *module_build_id(const struct module *m) { return m->build_id; }
 
 bool module_is_fixed(const struct module *m) { return m->is_fixed; }
@@ -305,12 +309,22 @@ static void add_scoped(struct unit *u, Dwarf_Die *die, const char *scope) {
 
 static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope, unsigned depth);
 
+/* What a namespace or class without a name is called. The class of a lambda is one that can be called. */
+static const char *name_of_unnamed(Dwarf_Die *die) {
+    Dwarf_Die member;
+    if (dwarf_tag(die) == DW_TAG_namespace) return "(anonymous namespace)";
+    if (dwarf_child(die, &member) == 0) do {
+            const char *name = dwarf_diename(&member);
+            if (name && strcmp(name, "operator()") == 0) return "{lambda}";
+        } while (dwarf_siblingof(&member, &member) == 0);
+    return "{unnamed}";
+}
+
 /* A namespace or class: its name goes in front of what is in it. */
 static void collect_in_scope(struct unit *u, Dwarf_Die *die, const char *scope, unsigned depth) {
     const char *name = dwarf_diename(die);
     char *full = NULL;
-    if (name == NULL)
-        name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
+    if (name == NULL) name = name_of_unnamed(die);
     if (asprintf(&full, "%s%s%s", scope, *scope ? "::" : "", name) < 0) report_no_memory();
     collect_functions(u, die, full, depth);
     free(full);
@@ -386,15 +400,14 @@ static uint32_t die_number(Dwarf_Die *die, unsigned attribute) {
     return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* The source of a function. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
-static const char *declared_in(Dwarf_Die *die) {
+/* The source that an attribute numbers. dwarf_decl_file() is not for units in .dwo files: it asserts that they have lines. */
+static const char *die_file(Dwarf_Die *die, unsigned name) {
     Dwarf_Attribute a;
     Dwarf_Word number;
     Dwarf_Die unit;
     Dwarf_Files *files;
     size_t n;
-    if (dwarf_attr_integrate(die, DW_AT_decl_file, &a) == NULL ||
-        dwarf_formudata(&a, &number) != 0 ||
+    if (dwarf_attr_integrate(die, name, &a) == NULL || dwarf_formudata(&a, &number) != 0 ||
         dwarf_cu_info(a.cu, NULL, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
         dwarf_getsrcfiles(&unit, &files, &n) != 0 || number >= n)
         return NULL;
@@ -409,7 +422,8 @@ struct spot {
 
 static void set_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die,
                       struct spot spot) {
-    const char *name = die_name(u, die), *file = declared_in(die);
+    const char *name = die_name(u, die), *file = die_file(die, DW_AT_decl_file);
+    if (file == NULL) file = spot.file; /* a lambda is declared nowhere */
     *f = (struct module_frame){.name = name ? name : "",
                                .file = file ? file : "",
                                .line = spot.line,
@@ -475,7 +489,8 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
         set_frame(u, &frames[n++], &inlined[i - 1], spot);
-        spot = (struct spot){.line = die_number(&inlined[i - 1], DW_AT_call_line),
+        spot = (struct spot){.file = die_file(&inlined[i - 1], DW_AT_call_file),
+                             .line = die_number(&inlined[i - 1], DW_AT_call_line),
                              .column = die_number(&inlined[i - 1], DW_AT_call_column)};
     }
     set_frame(u, &frames[n++], function, spot);

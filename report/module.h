@@ -26,6 +26,7 @@ struct module *module_open(const char *path, struct report_error *e); /* NULL: t
 /* The code that the kernel lends to every process: that of this one. NULL: there is none. */
 struct module *module_open_vdso(void);
 void module_close(struct module *m);
+const char *module_path(const struct module *m);     /* as it was opened */
 const char *module_build_id(const struct module *m); /* hexadecimal, "" when there is none */
 /* Could [start, limit) at `offset` of a process be a mapping of this file's code? */
 bool module_fits(const struct module *m, uint64_t offset, uint64_t n_bytes);

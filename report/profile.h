@@ -45,6 +45,7 @@ struct profile_mapping {
     uint64_t start, limit, offset; /* [start, limit) of the process shows the file from offset on */
     uint32_t file, build_id; /* strings; build_id in hexadecimal, "" when the profile has none */
     bool has_functions;      /* symbols came with the profile: do not look for others */
+    bool is_deleted;         /* the file had no name any more: what is there now is another one */
     bool is_linked; /* offset is the address as linked, until symbols_resolve() has seen the file */
 };
 

@@ -169,8 +169,10 @@ static void add_map_line(struct profile *p, struct span_text s, struct span_text
     size_t n = (size_t)(s.end - s.at);
     static const char deleted[] = " (deleted)";
     if (n >= sizeof deleted &&
-        memcmp(s.end - (sizeof deleted - 1), deleted, sizeof deleted - 1) == 0)
+        memcmp(s.end - (sizeof deleted - 1), deleted, sizeof deleted - 1) == 0) {
         n -= sizeof deleted - 1;
+        m.is_deleted = true;
+    }
     if (span_take(&s, "$build")) {
         n -= strlen("$build");
         (void)snprintf(file, sizeof file, "%.*s%.*s", (int)(build.end - build.at), build.at, (int)n,

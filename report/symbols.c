@@ -11,6 +11,7 @@
 #include "report/symbols.h"
 
 #include <elfutils/debuginfod.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +242,13 @@ static struct module *open_mapping(struct resolving *r, const struct profile_map
     bool is_main = map->file != 0 && map->file == r->main_file;
     const char *path = is_main ? r->options->program : moved_path(r->options, file, buffer);
     if (is_no_file(path)) return NULL;
-    struct module *m = module_open(path, &e);
+    bool is_replaced = map->is_deleted && map->build_id == 0 && path == file;
+    struct module *m = is_replaced ? NULL : module_open(path, &e);
     if (m != NULL && is_right_file(m, p, map)) return m;
+    if (is_replaced)
+        (void)report_fail(&e, ENOENT,
+                          "it was deleted or replaced while it ran; the program or --path "
+                          "says where it is now");
     struct module *other = open_elsewhere(r, map, file);
     if (other == NULL && m != NULL)
         profile_note(
@@ -311,26 +317,22 @@ static void resolve_unmapped(struct resolving *r) {
 }
 
 /* Why some of a program's functions have no names: what the file lacks, and which debug file would have it. */
-static void note_lack(struct profile *p, struct module *m, uint32_t file) {
+static void note_lack(struct profile *p, struct module *m) {
     enum module_names names = module_names(m);
     const char *id = module_build_id(m);
-    char path[MAX_PATH];
     if (names == MODULE_ALL) return;
-    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
-    profile_note(p, "'%s' has %s%s%s", path,
+    profile_note(p, "'%s' has %s%s%s", module_path(m),
                  names == MODULE_EXPORTED
                      ? "only the symbols it exports (stripped?): its other functions have no names"
                      : "no symbols (stripped?): its functions have no names",
                  *id ? "; there is no debug file here of build-id " : "", id);
 }
 
-static void note_split(struct profile *p, struct module *m, uint32_t file) {
-    char path[MAX_PATH];
-    (void)snprintf(path, sizeof path, "%s", profile_text(p, file));
+static void note_split(struct profile *p, struct module *m) {
     profile_note(p,
                  "'%s' has its debug data in '%s', which is not here (packages, .dwp, are not "
                  "read): no inlined calls, names from its symbols",
-                 path, module_missing(m));
+                 module_path(m), module_missing(m));
 }
 
 static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_turn) {
@@ -349,8 +351,8 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     resolve_in(r, m, mapping);
     /* what is written of it can then be told from other builds */
     if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
-    if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m, map.file);
-    if (module_missing(m)) note_split(p, m, map.file);
+    if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m);
+    if (module_missing(m)) note_split(p, m);
     module_close(m);
 }
 

@@ -122,8 +122,8 @@ static int text_cell(const struct table *t, const struct table_column *c,
         return fprintf(t->out, "%*s", c->width, number);
     case TABLE_LIST:
         for (uint32_t i = 0; i < cell->n; i++) {
-            (void)fputs(i ? "\n             " : " ", t->out);
-            table_name(t, cell->list[i], 14);
+            if (i > 0) (void)fprintf(t->out, "\n%*s", used, "");
+            table_name(t, cell->list[i], used);
         }
         if (cell->n > 1) (void)fputc('\n', t->out);
         break;

@@ -203,15 +203,13 @@ static void draw(struct drawing *d, const struct canvas_kind *kind, FILE *out) {
     canvas_end(&d->c);
 }
 
-bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
+void view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
                 FILE *out) {
     struct drawing d = {.edges = NULL};
     call_graph_new(&d.g, v, o);
-    bool has_nodes = d.g.n_nodes > 0;
-    if (has_nodes) draw(&d, canvas_kind(format), out);
-    for (uint32_t i = 0; d.edges && i < d.g.n_edges; i++) free(d.edges[i].points);
+    draw(&d, canvas_kind(format), out);
+    for (uint32_t i = 0; i < d.g.n_edges; i++) free(d.edges[i].points);
     free(d.edges);
     free(d.boxes);
     call_graph_free(&d.g);
-    return has_nodes;
 }

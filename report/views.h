@@ -101,8 +101,8 @@ struct view_dot_options {
 };
 /* False: no node is large enough, and nothing was written. */
 bool view_dot(const struct view *v, const struct view_dot_options *o, FILE *out);
-/* The same graph drawn by ourselves as "svg", "pdf", "ps", "ps2", "png" or "gif". */
-bool view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
+/* The same graph, which has nodes, drawn by ourselves as "svg", "pdf", "ps", "ps2", "png" or "gif". */
+void view_graph(const struct view *v, const struct view_dot_options *o, const char *format,
                 FILE *out);
 
 /* Leaves in the profile what passes the filters of the view: samples, frames, labels. -1: the line says why. */

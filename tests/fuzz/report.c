@@ -45,9 +45,8 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
     (void)profile_write_top(v, out);
     view_flame(v, out, "t");
     view_flame_page(v, out, "t");
-    (void)view_dot(v, &dot, out);
     static const char *const formats[] = {"svg", "pdf", "png", "gif"};
-    (void)view_graph(v, &dot, formats[choice >> 4 & 3], out);
+    if (view_dot(v, &dot, out)) view_graph(v, &dot, formats[choice >> 4 & 3], out);
     view_speedscope((const struct view *[]){v}, 1, 0, "t", out);
     view_firefox(v, "t", out);
     (void)view_trace(v, "t", out);

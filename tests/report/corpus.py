@@ -27,7 +27,10 @@ def is_explained(name, kinds):
     return any(re.search(REASONS[k][0], name) for k in kinds)
 
 
-def compare(what, ours, theirs, tolerance, kinds=(0, 1, 3, 4), columns=(0, 1)):
+THROUGH = ("main", "app::small", "app::large", "app::deep", "app::host")  # of work.cc: what runs through them is the same, whatever is inlined
+
+
+def compare(what, ours, theirs, tolerance, kinds=(0, 1, 3, 4), columns=(0, 1), through=()):
     (ours, our_total), (theirs, their_total) = ours, theirs
     check_near(f"{what}: total", our_total or 0, their_total or 0, tolerance)
     n_same = 0
@@ -37,6 +40,8 @@ def compare(what, ours, theirs, tolerance, kinds=(0, 1, 3, 4), columns=(0, 1)):
             n_same += 1
         elif not is_explained(name, kinds):
             check(f"{what}: {name}", a, b)
+    for name in through:
+        check_near(f"{what}: through {name}", ours.get(name, (0, 0))[1], theirs.get(name, (0, 0))[1], tolerance)
     check(f"{what}: functions that are the same", n_same >= 4, True)
 
 
@@ -68,7 +73,7 @@ if PEER_PPROF:
     for options in (["--show_bytes"], ["--inuse_objects"], ["--alloc_space", "--show_bytes"], ["--alloc_objects"], ["--cum", "--show_bytes"],
                     ["--show_bytes", "--focus=app::small|deep"], ["--show_bytes", "--ignore=app::large"],
                     ["--show_bytes", "--functions"]):
-        perl(PEER_PPROF, PPROF, options, program, heap, tolerance=0)
+        perl(PEER_PPROF, PPROF, options, program, heap, tolerance=0, through=THROUGH)
     perl(PEER_PPROF, PPROF, [], program, heap, tolerance=0)
     perl(PEER_PPROF, PPROF, ["--show_bytes"], program, heap, heap, tolerance=0)  # two files add up
     check("--collapsed: stack by stack", collapsed(out(PPROF, "--collapsed", program, heap)), collapsed(out(PEER_PPROF, "--collapsed", program, heap)))
@@ -114,7 +119,7 @@ if je and PEER_JEPROF:
     for path in (je, sampled):
         for options in (["--show_bytes"], ["--inuse_objects"], ["--alloc_space", "--show_bytes"], ["--alloc_objects"], ["--cum"],
                         ["--show_bytes", "--focus=app::deep"], ["--show_bytes", "--thread=0"]):
-            perl(PEER_JEPROF, JEPROF, options, program, path, tolerance=1)
+            perl(PEER_JEPROF, JEPROF, options, program, path, tolerance=1, through=THROUGH)
     theirs = out(PEER_JEPROF, "--text", "--thread=*", "--show_bytes", program, je)
     ours = out(JEPROF, "--text", "--thread=*", "--show_bytes", program, je)
     compare("jeprof --thread=*", rows(ours), rows(theirs), 1)

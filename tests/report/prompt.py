@@ -46,6 +46,9 @@ def on_terminal(argv, lines):
     return os.waitstatus_to_exitcode(status), seen.replace("\r\n", "\n")
 
 
+for option in ("--text", "-top"):
+    status, seen = on_terminal([PPROF, option, program, heap], ["quit"])
+    check(f"{option}: a table at a terminal, too", (status, "(pprof)" in seen, seen.partition("Total")[1:]), (0, False, ("Total", out(PPROF, option, program, heap)[len("Total"):])))
 status, seen = on_terminal([JEPROF, program, heap], ["top", "top1", "quit"])
 check("exit", status, 0)
 check_has("greeting", seen, "Welcome to jeprof!  For help, type 'help'.\n(jeprof) top\nTotal: 5.1 MB\n")
@@ -204,6 +207,14 @@ check("options: as many as are in the help", len(re.findall(r"^  \w+ +=", text, 
 check("o is options", ours("focus=x y", "sort=cum", "o")[1], text)
 check("options: values", dict(re.findall(r"^  (focus|sort|granularity|sample_index|nodecount) += (.*?) *(?://:.*)?$", text, re.M)),
       {"focus": "x y", "sort": "cum", "granularity": "functions", "sample_index": "space", "nodecount": "-1"})
+# each that is not counted while the profile is read is kept and shown, whatever its value is used for
+EACH = {n: "true" for n in ("call_tree", "compact_labels", "drop_negative", "intel_syntax", "mean", "noinlines", "relative_percentages", "show_bytes", "showcolumns")}
+EACH.update({n: n[0] + "+" for n in ("focus", "hide", "ignore", "output", "prune_from", "show", "show_from", "source_path", "tagfocus", "taghide", "tagignore",
+                                     "tagshow", "trim_path", "unit")},
+            divide_by="7", edgefraction="0.25", granularity="lines", nodecount="33", nodefraction="0.125", sample_index="objects", sort="cum", trim="false")
+seen = dict(re.findall(r"^  (\w+) += (.*?) *(?://:.*)?$", ours(*(f"{n}={v}" for n, v in EACH.items()), "options")[1], re.M))
+check("options: each that was set", {n: v for n, v in seen.items() if n in EACH}, EACH)
+check("options: the others are early", set(seen) - set(EACH), {"normalize", "tagleaf", "tagroot"})
 check("options: what may be", re.findall(r"(sort|sample_index) .*//: (.*)", text), [("sample_index", "[objects | space]"), ("sort", "[cum | flat]")])
 if GO:
     row = re.compile(r"^ *(?:\(pprof\) )? ?(\w+) +=", re.M)

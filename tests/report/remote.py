@@ -7,6 +7,7 @@ asked the same. What the server was asked is looked at too.
 import http.server
 import socket
 import threading
+import time
 
 from tool import *
 
@@ -160,6 +161,8 @@ check("cpu: total", rows(ours)[1], rows(out(PPROF, "--text", program, cpu))[1])
 check("cpu: seconds", ("GET", "/pprof/profile?seconds=3") in asked, True)
 check_has("cpu: says so", errors, f"Gathering CPU profile from http://{host}/pprof/profile?seconds=3 for 3 seconds to")
 check_has("cpu: says so", errors, "Be patient...")
+_, _, errors = run(VITRINE, "top", "--seconds=4", host + "/pprof/profile", env=ENV)
+check("vitrine --seconds", (("GET", "/pprof/profile?seconds=4") in asked, f"vitrine: 'http://{host}/pprof/profile?seconds=4' takes 4 seconds\n" in errors), (True, True))
 asked.clear()
 _, total = rows(out(PPROF, "--text", host + "/pre/pprof/heap", env=ENV))
 check("a prefix is for all pages", [p for _, p in asked if isinstance(p, str) and not p.startswith("/pre/")], [])
@@ -220,12 +223,16 @@ SILENT = [
 ]
 for url, part in SILENT:
     asked.clear()
+    since = time.monotonic()
     status, ours, errors = run(VITRINE, "top", "--timeout=1", url, env=ENV)
     check(f"{url}: exit, one line", (status, ours, errors.count("\n")), (3, "", 1))
     check_has(f"{url}: message", errors, "vitrine: error: " + part)
+    check(f"{url}: in less than the 60 s that it takes without --timeout", time.monotonic() - since < 30, True)
     check(f"{url}: no names are asked for", [p for _, p in asked if "symbol" in str(p)], [])
     kept_before = sorted(os.listdir(kept))
+    since = time.monotonic()
     status, ours, errors = run(PPROF, "--text", "-timeout=1", program, url, env=ENV)
+    check(f"pprof {url}: in less than 60 s, too", time.monotonic() - since < 30, True)
     check(f"pprof {url}: exit", (status, ours), (1, ""))
     check_has(f"pprof {url}: message", errors, "pprof: error: " + part)
     check(f"pprof {url}: half a profile is not kept", sorted(os.listdir(kept)), kept_before)

@@ -18,8 +18,10 @@ BIN = os.path.join(BUILD, os.environ.get("VT_REPORT_BIN", "bin"))
 VITRINE = os.path.join(BIN, "vitrine")
 PPROF = os.path.join(BIN, "pprof")
 JEPROF = os.path.join(BIN, "jeprof")
-PEER_PPROF = shutil.which("google-pprof")
-PEER_JEPROF = shutil.which("jeprof")
+# The perl tools take most of the time. The plain command is held against them; the one under a sanitizer against the plain one.
+IS_PLAIN = BIN == os.path.join(BUILD, "bin")
+PEER_PPROF = shutil.which("google-pprof") if IS_PLAIN else os.path.join(BUILD, "bin", "google-pprof")
+PEER_JEPROF = shutil.which("jeprof") if IS_PLAIN else os.path.join(BUILD, "bin", "jeprof")
 GO = shutil.which("go")
 
 failed = 0
@@ -126,6 +128,15 @@ def jemalloc_of(folder, program, name="je", sample=0):
         print(f"libjemalloc wrote no profile: {errors.strip()}")
         return None
     return found[-1]
+
+
+def mapping_only(path, program):
+    """A copy of a heap profile whose map has the program alone: google-pprof's listings run over every file of the map."""
+    head, mark, maps = open(path).read().partition("MAPPED_LIBRARIES:\n")
+    copy = path + ".alone"
+    with open(copy, "w") as f:
+        f.write(head + mark + "".join(l for l in maps.splitlines(True) if l.rstrip().endswith("/" + os.path.basename(program))))
+    return copy
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

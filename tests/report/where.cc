@@ -2,7 +2,7 @@
 // bytes as the place has number. symbols.py builds it in many ways and asks for the names.
 //
 //   1 plain function   2 member of a template   3 inlined into its caller   4 Rust's old names   5 Rust's new ones
-//   6 a library's function   7 the vdso
+//   6 a library's function   7 the vdso   8 a lambda, inlined   9 a lambda, called
 #include <cstdint>
 #include <cstdio>
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 extern "C" uintptr_t library_place();
 
-static uintptr_t places[8];
+static uintptr_t places[10];
 
 // The return address of this call, which lies in whoever it was inlined into.
 extern "C" NOINLINE uintptr_t here() {
@@ -63,11 +63,21 @@ int main() {
     if (void *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD))
         if (void *f = dlsym(vdso, "__vdso_clock_gettime"))
             places[7] = reinterpret_cast<uintptr_t>(f) + 2;
+    [] {
+        places[8] = here();
+        __asm__ volatile("");
+    }();
+    void (*called)() = [] {
+        places[9] = here();
+        __asm__ volatile("");
+    };
+    __asm__ volatile("" : "+r"(called));
+    called();
     unsigned bytes = 0, n = 0;
-    for (unsigned i = 1; i < 8; i++)
+    for (unsigned i = 1; i < 10; i++)
         if (places[i]) bytes += i, n++;
     printf("heap profile: %u: %u [%u: %u] @ heapprofile\n", n, bytes, n, bytes);
-    for (unsigned i = 1; i < 8; i++)
+    for (unsigned i = 1; i < 10; i++)
         if (places[i]) printf("1: %u [1: %u] @ 0x%lx\n", i, i, places[i]);
     printf("MAPPED_LIBRARIES:\n");
     FILE *maps = fopen("/proc/self/maps", "r");
