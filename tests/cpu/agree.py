@@ -55,7 +55,11 @@ for form in ("gperftools", "proto"):
     if shutil.which("go"):
         seen["go tool pprof"] = by_go(path)
     if form == "gperftools":
-        own = cpu.Profile(path).cum()
+        profile = cpu.Profile(path)
+        own = profile.cum()
+        ours = [m for m in profile.maps if os.path.basename(m[3]).startswith("libvitrine")]
+        if any(low <= pc < high for _, stack in profile.rows for pc in stack[1:] for low, high, _, _ in ours):
+            cpu.fail("expected no caller of ours in the program's stacks")
         seen["the test's own reader"] = {f: own[f] for f in FUNCTIONS if f in own}
         if shutil.which("google-pprof"):
             seen["google-pprof"] = by_perl(path)

@@ -72,6 +72,11 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
            sorted((int(a), int(b)) for a, b in lines))
     clean()
 
+    # a child that has no sample leaves no file
+    cpu.run([program, "mix", "20", "fork", "0"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "1"})
+    expect("empty files of a child", [], [f for f in files() if "_" in f and cpu.Profile(os.path.join(cpu.TMP, f)).n == 0])
+    clean()
+
     # a shell and its commands
     cpu.run(["bash", "-c", f"{program} mix 60; {program} mix 60; true"], preload=preload, env={"CPUPROFILE": path})
     expect("files of a shell with two commands", 3, len(files()))
