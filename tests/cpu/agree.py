@@ -48,6 +48,13 @@ def by_us(path):
     return found
 
 
+# all samples, also in a program whose first thread only waits and is seen nowhere
+if shutil.which("google-pprof"):
+    path = os.path.join(cpu.TMP, "waiting.prof")
+    cpu.run([program, "threads", "2", "50"], env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "4000"})
+    text = subprocess.run(["google-pprof", "--text", program, path], capture_output=True, text=True, env=env).stdout
+    if f"Total: {cpu.Profile(path).n} samples" not in text:
+        cpu.fail(f"google-pprof: expected {cpu.Profile(path).n} samples in all, seen {text}")
 for form in ("gperftools", "proto"):
     path = os.path.join(cpu.TMP, f"{form}.prof")
     cpu.run([program, *STEPS], env={"VITRINE_CPU_PROFILE": path, "VITRINE_CPU_FORMAT": form})
