@@ -40,8 +40,10 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
 user = cpu.compile_c("user", "user.c", flags=[f"-I{os.path.join(os.environ['VT_SRC'], 'include', 'compat')}", cpu.PROFILER,
                                               f"-Wl,-rpath,{os.path.dirname(cpu.PROFILER)}"])
 n_ticks = {}
-for clock, timers in (("thread", [0, 0]), ("perf", [0, 0]), ("process", [250, 0]), ("real", [0, 250]), ("wall", [0, 0])):
-    out, err = cpu.run([user, "ticks", path], preload=None, env={"VITRINE_CPU_CLOCK": clock, "VITRINE_CPU_FREQUENCY": "4000"})
+REAL, EACH = {"CPUPROFILE_REALTIME": "1"}, {"CPUPROFILE_PER_THREAD_TIMERS": "1"}
+for clock, env, timers in (("thread", EACH, [0, 0]), ("perf", {"VITRINE_CPU_CLOCK": "perf"}, [0, 0]),
+                           ("process", {"VITRINE_CPU_CLOCK": "process"}, [250, 0]), ("real", REAL, [0, 250]), ("wall", {**REAL, **EACH}, [0, 0])):
+    out, err = cpu.run([user, "ticks", path], preload=None, env={"CPUPROFILE_FREQUENCY": "4000", **env})
     n_ticks[clock], *seen = map(int, out.split())
     if seen != timers:
         cpu.fail(f"{clock}: expected periods of ITIMER_PROF and ITIMER_REAL {timers}, seen {seen}")

@@ -46,9 +46,9 @@ def switched(preload, steps, signals):
     return errors
 
 
-def caught(preload, env):
-    """Which of SIGALRM, SIGPROF and 40 the program has handlers for."""
-    p = subprocess.Popen([program, "wait"], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, **env}, stdin=subprocess.PIPE,
+def caught(preload, env, steps=()):
+    """Which of SIGALRM, SIGPROF and 40 the program has handlers for, after these steps."""
+    p = subprocess.Popen([program, *steps, "wait"], env={**os.environ, "LD_PRELOAD": preload, **env}, stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     p.stdout.readline()
     with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
@@ -130,7 +130,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
                          ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_TIMER_SIGNAL": "0x28"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
                          ({"VITRINE_CPU_CLOCK": "process", "VITRINE_CPU_SIGNAL": "40"}, 27),
                          ({"VITRINE_CPU_CLOCK": "real", "VITRINE_CPU_SIGNAL": "40"}, 14)):
-        expect(f"the signal with {more}", [number], caught(preload, more))
+        expect(f"the signal with {more}", [number], caught(preload, {"CPUPROFILE": path, **more}))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
     clean()
@@ -145,7 +145,8 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
         expect(f"a name with {more}", True, len(files()) == 1 and re.fullmatch(name, files()[0]) is not None)
         clean()
 
-    # by call; a name that cannot be written; twice
+    # by call; the clock's variables hold there, too; a name that cannot be written; twice
+    expect("the signal by call", [40], caught(preload, {"CPUPROFILE_TIMER_SIGNAL": "40"}, ["start", path]))
     cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)
     names = cpu.Profile(path).cum()
     expect("functions between start and stop", (True, False), ("burn_lib" in names, "alpha" in names))
