@@ -59,7 +59,7 @@ def caught(preload, env, steps=()):
 
 for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # a child of a fork, and a program started by another: each has its own file with its own samples
-    _, err = cpu.run([program, "mix", "200", "fork", "300", "exec", "mix", "100"], preload=preload, env={"CPUPROFILE": path})
+    _, err = cpu.run([program, "mix", "100", "fork", "100", "exec", "mix", "60"], preload=preload, env={"CPUPROFILE": path})
     lines = re.findall(r"^PROFILE: interrupts/evictions/bytes = (\d+)/0/(\d+)$", err, re.M)
     expect("closing lines", 3, len(lines))
     expect("files", 3, len(files()))
@@ -99,7 +99,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # by signal, on and off in turns
     err = switched(preload, ["mix", "60"], "")
     expect("files without a signal", [], files())
-    err = switched(preload, ["wait", "mix", "200", "wait", "lib", "100", "wait", "mix", "200", "wait", "threads", "2", "50", "wait"], "11110")
+    err = switched(preload, ["wait", "mix", "100", "wait", "lib", "50", "wait", "mix", "100", "wait", "threads", "2", "25", "wait"], "11110")
     expect("closing lines", 2, err.count("PROFILE: interrupts/evictions/bytes = "))
     expect("the line about the signal", True, "Using signal 12 as cpu profiling switch" in err)
     expect("files", ["p.prof.0", "p.prof.1"], files())
@@ -108,7 +108,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("functions of the second", (True, False), ("alpha" in second, "worker_burn" in second))
     clean()
     # still on at the end, and a child meanwhile: its file has its id, and the number it was born under
-    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "200", "fork", "200"], "111")
+    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "100", "fork", "100"], "111")
     expect("files with a child", ["p.prof.0", "p.prof.1", "p.prof_N.1"], [re.sub(r"_\d+", "_N", f) for f in files()])
     expect("functions of the child alone", (True, False), tuple(f in cpu.Profile(glob.glob(path + "_*")[0]).cum() for f in ("child_burn", "alpha")))
     expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))
