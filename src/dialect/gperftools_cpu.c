@@ -9,7 +9,7 @@
  *   CPUPROFILE_USE_PID               FILE_PID from the first process on
  *   PMIX_RANK and others             FILE.rank-N, see gperftools_rank.c
  *
- * An option that was set by our own name counts more. Translation, no logic. Climate: host.
+ * Those of the clock hold for ProfilerStart, too. An option that was set by our own name counts more. Translation, no logic. Climate: host.
  */
 #include <stdatomic.h>
 
@@ -64,20 +64,27 @@ static uint64_t frequency_of(const char *text) {
     return n == 0 ? 100 : vt_min(n, VT_CPU_MAX_FREQUENCY);
 }
 
-static void read_variables(const char *file) {
+/* Those of the clock, which also hold for profiles by call. */
+static void read_clock_variables(void) {
+    static _Atomic bool is_read;
     const char *frequency = vt__os_getenv("CPUPROFILE_FREQUENCY");
     const char *timer = vt__os_getenv("CPUPROFILE_TIMER_SIGNAL");
-    const char *number = vt__os_getenv("CPUPROFILESIGNAL");
-    vt_opt(cpu_profile) = (uintptr_t)file;
+    if (atomic_exchange_explicit(&is_read, true, memory_order_relaxed)) return;
     if (frequency != NULL && vt_opt(cpu_frequency) == vt__option_rows[VT_OPT_cpu_frequency].dflt)
         vt_opt(cpu_frequency) = frequency_of(frequency);
     if (timer != NULL && vt_opt(cpu_signal) == 0)
         vt_opt(cpu_signal) = signal_of(number_of_any_base(timer));
+    set_clock();
+}
+
+static void read_variables(const char *file) {
+    const char *number = vt__os_getenv("CPUPROFILESIGNAL");
+    vt_opt(cpu_profile) = (uintptr_t)file;
+    read_clock_variables();
     if (number != NULL && vt_opt(cpu_switch) == 0)
         vt_opt(cpu_switch) = signal_of(number_of(number, 10));
     if (number != NULL && vt_opt(cpu_switch) == 0)
         vt__warn("no signal has the number", number, " of CPUPROFILESIGNAL");
-    set_clock();
 }
 
 __attribute__((constructor)) static void begin_if_asked(void) {
@@ -104,6 +111,7 @@ VT_EXPORT int ProfilerStartWithOptions(const char *fname, const struct ProfilerO
     struct vt_cpu_wish wish = {.path = fname, .is_gperftools = true};
     if (f != NULL) return f->start(fname, options);
     if (fname == NULL || vt__life_start() != 0) return 0;
+    read_clock_variables();
     if (options != NULL) {
         wish.filter = options->filter_in_thread;
         wish.filter_arg = options->filter_in_thread_arg;

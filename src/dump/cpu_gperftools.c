@@ -10,6 +10,8 @@
 #include "dump/cpu_profile.h"
 
 #define N_FIXED_WORDS 8
+#define NOWHERE                                                                                    \
+    1 /* the address of a stack that is not known: google-pprof takes 0 for the end of all rows */
 
 static void put_words(struct vt_out *o, const uint64_t *word, size_t n) {
     vt__text_put_n(&o->text, (const char *)word, n * sizeof(*word));
@@ -31,7 +33,7 @@ int vt__cpu_gperftools(struct vt_out *o, const struct vt_cpu_source *src) {
     put_words(o, head, vt_countof(head));
     src->rewind(src->state);
     while (o->err == 0 && vt__cpu_stack_next(src, &row)) {
-        const uint64_t record[] = {row.n, vt_max(row.n_pcs, 1), 0};
+        const uint64_t record[] = {row.n, vt_max(row.n_pcs, 1), NOWHERE};
         put_words(o, record, row.n_pcs == 0 ? 3 : 2);
         for (unsigned i = 0; i < row.n_pcs; i++) {
             uint64_t pc = row.pc[i];

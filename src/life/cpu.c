@@ -121,7 +121,6 @@ static int start_locked(void) {
 
 static int stop_locked(void) {
     if (!cpu.is_on) return -ENOENT;
-    vt__cpu_rescan(); /* names, as they are now */
     vt__cpu_stop();
     cpu.is_on = false;
     int err = write_profile(NULL);

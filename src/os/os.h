@@ -95,6 +95,7 @@ void vt__os_restore_signals(uint64_t mask);
 uint64_t vt__os_random(void);
 const char *vt__os_getenv(const char *name); /* NULL in a set-uid program */
 const char *const *vt__os_environment(void); /* NULL in a set-uid program */
+uintptr_t vt__os_entry(void);                /* where the program begins, _start */
 bool vt__os_is_secure(void);
 bool vt__os_is_ignored(const char *name); /* it is set, in a set-uid program */
 size_t vt__os_ram_bytes(void);

@@ -94,6 +94,8 @@ uint64_t vt__os_random(void) {
     return (r ^ vt__os_now_ms() ^ (uint64_t)vt__os_pid() << 32) * 0x9e3779b97f4a7c15u;
 }
 
+uintptr_t vt__os_entry(void) { return getauxval(AT_ENTRY); }
+
 bool vt__os_is_secure(void) { return getauxval(AT_SECURE) != 0; }
 
 static const char *const *all_variables(void) {

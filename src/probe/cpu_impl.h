@@ -20,7 +20,7 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     int timer, fd;      /* -1: none */
     int last_tid;       /* of the thread, also when it has ended */
     uint32_t next_free; /* number; while it is free */
-    uintptr_t start;    /* the thread's first function, if we saw it begin */
+    uintptr_t start;    /* the thread's first function, if we saw it begin; the program's entry */
     /* its thread's handler writes */
     _Atomic bool has_samples;
     _Atomic uint32_t last_stack, last_label; /* of the last sample */

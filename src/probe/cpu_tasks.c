@@ -139,7 +139,7 @@ static int add(int tid, bool is_me, uint32_t *number) {
     struct vt_cpu_task *t = vt__cpu_task(*number);
     t->last_tid = tid;
     t->name[0] = '\0';
-    t->start = 0;
+    t->start = tid == vt__os_pid() ? vt__os_entry() : 0;
     atomic_store_explicit(&t->last_stack, 0, memory_order_relaxed);
     atomic_store_explicit(&t->last_label, 0, memory_order_relaxed);
     if (is_me)
@@ -230,7 +230,7 @@ uint32_t vt__cpu_task_try(int tid) {
 void vt__cpu_task_begins(uintptr_t start) { /* host */
     uint32_t number;
     uint64_t mask = vt__lock_held(&lock);
-    if (vt__cpu_is_on() && add(vt__os_tid(), /* is_me */ true, &number) == 0)
+    if (vt__cpu_is_on() && add(vt__os_tid(), /* is_me */ true, &number) == 0 && start != 0)
         vt__cpu_task(number)->start = start;
     vt__unlock_held(&lock, mask);
 }

@@ -1,9 +1,13 @@
 /* cost.c - counts what a warm malloc and free cost in a built library, instruction by instruction.
  *
- * It starts cost_child with the library preloaded, lets it warm up at full speed, then single-steps it
+ * It starts cost_child with the library preloaded, lets it warm up at full speed, then follows it
  * through a few thousand malloc+free pairs of one size. Between the first instruction of malloc (or free)
  * and its return every instruction is counted and classified; the loop and the PLT are not. Time plays no
  * part, so the numbers are the same on a busy machine.
+ *
+ * It is followed from jump to jump: what lies between is known from the code, so the child runs up to a
+ * breakpoint at the next jump whose way is not. A step of the processor's own for each instruction, which says
+ * the same, takes five times as long: a machine that is somebody's guest is left and entered for each.
  *
  *   instructions   all of them, the final ret included; a rep instruction counts once
  *   loads, stores  data accesses; push and pop count, the return addresses of call and ret do not
@@ -17,7 +21,7 @@
  * Without --so it measures libc. With --table every number must be at most the one in the file, and the
  * promises below must hold; --update writes what was measured, --modes leaves the mean out, which a
  * sample of the heap profile now and then moves. Exit 0 fine, 1 too expensive, 2 usage,
- * 3 could not, 77 single-stepping is not permitted here.
+ * 3 could not, 77 tracing is not permitted here.
  */
 #define _GNU_SOURCE
 #include "mark.h"
@@ -122,17 +126,8 @@ static void count_operands(const cs_insn *in, struct cost *c) {
     }
 }
 
-static struct cost classify(const uint8_t *bytes, size_t n_bytes, uint64_t address) {
+static struct cost classify(const cs_insn *in) {
     struct cost c = {.n = {[INSTRUCTIONS] = 1}};
-    cs_insn *in;
-    if (cs_disasm(decoder, bytes, n_bytes, address, 1, &in) != 1) {
-        /* AVX-512 in libc's memset, which the secure library calls: newer than the decoder, and counted as it is */
-        if (bytes[0] == 0x62 || bytes[0] == 0xc4 || bytes[0] == 0xc5) return c;
-        char where[32];
-        snprintf(where, sizeof where, "0x%llx", (unsigned long long)address);
-        errno = 0;
-        fail(COULD_NOT, "cannot decode the instruction at", where);
-    }
     bool is_call = is_in(in, CS_GRP_CALL), is_jump = is_in(in, CS_GRP_JUMP);
     c.n[CALLS] = is_call;
     c.n[BRANCHES] = is_jump && !is_call;
@@ -150,8 +145,57 @@ static struct cost classify(const uint8_t *bytes, size_t n_bytes, uint64_t addre
         default: break;
         }
     }
-    cs_free(in, 1);
     return c;
+}
+
+struct instruction {
+    struct cost cost;
+    enum {
+        GOES_ON,
+        BRANCHES_IF,
+        RETURNS,
+        ASK
+    } way;              /* ASK: only the processor knows what is next */
+    uint64_t next;      /* also of a jump or call to a fixed place */
+    uint64_t target;    /* BRANCHES_IF, when its condition holds */
+    unsigned condition; /* BRANCHES_IF: as the processor numbers them */
+};
+
+static void find_way(const cs_insn *in, struct instruction *i) {
+    const cs_x86 *x = &in->detail->x86;
+    bool has_target = x->op_count == 1 && x->operands[0].type == X86_OP_IMM;
+    i->next = in->address + in->size;
+    if (in->id == X86_INS_RET && x->op_count == 0) {
+        i->way = RETURNS;
+    } else if (in->id == X86_INS_JMP || in->id == X86_INS_CALL) {
+        i->way = has_target ? GOES_ON : ASK;
+        if (has_target) i->next = (uint64_t)x->operands[0].imm;
+    } else if (is_in(in, CS_GRP_JUMP)) { /* 7x or 0f 8x; not loop, not jrcxz */
+        uint8_t code = x->opcode[0] == 0x0f ? x->opcode[1] ^ 0xf0 : x->opcode[0];
+        i->way = has_target && code >> 4 == 7 ? BRANCHES_IF : ASK;
+        i->condition = code & 15;
+        if (has_target) i->target = (uint64_t)x->operands[0].imm;
+    } else if (is_in(in, CS_GRP_RET)) {
+        i->way = ASK;
+    }
+}
+
+static struct instruction decode(const uint8_t *bytes, size_t n_bytes, uint64_t address) {
+    struct instruction i = {.cost = {.n = {[INSTRUCTIONS] = 1}}, .way = ASK};
+    cs_insn *in;
+    if (cs_disasm(decoder, bytes, n_bytes, address, 1, &in) == 1) {
+        i.way = GOES_ON;
+        i.cost = classify(in);
+        find_way(in, &i);
+        cs_free(in, 1);
+    } else if (bytes[0] != 0x62 && bytes[0] != 0xc4 && bytes[0] != 0xc5) {
+        /* those are AVX-512 in libc's memset, which the secure library calls: newer than the decoder, and counted as it is */
+        char where[32];
+        snprintf(where, sizeof where, "0x%llx", (unsigned long long)address);
+        errno = 0;
+        fail(COULD_NOT, "cannot decode the instruction at", where);
+    }
+    return i;
 }
 
 static void open_decoder(void) {
@@ -234,7 +278,7 @@ static int self_test(void) {
     int n_wrong = 0;
     open_decoder();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct cost c = classify(rows[i].bytes, rows[i].n_bytes, 0x1000);
+        struct cost c = decode(rows[i].bytes, rows[i].n_bytes, 0x1000).cost;
         if (c.n[LOADS] == rows[i].loads && c.n[STORES] == rows[i].stores &&
             c.n[BRANCHES] == rows[i].branches && c.n[CALLS] == rows[i].calls)
             continue;
@@ -247,32 +291,7 @@ static int self_test(void) {
     return n_wrong ? OVER_BUDGET : 0;
 }
 
-/* Decoding the same instruction thousands of times is slow, so answers are kept by address. The code a
- * pair can reach is a few thousand instructions; a full table would only be slow. */
-enum { KEPT = 1 << 16 };
-static struct kept {
-    uint64_t address;
-    struct cost cost;
-} kept[KEPT];
-
-static struct cost cost_at(pid_t pid, uint64_t address) {
-    size_t i = (address * 0x9e3779b97f4a7c15ull) >> 48;
-    for (size_t tries = 0; tries < 64; tries++, i = (i + 1) % KEPT) {
-        if (kept[i].address == address) return kept[i].cost;
-        if (kept[i].address == 0) break;
-    }
-    uint64_t bytes[2]; /* an instruction has at most 15 */
-    for (int k = 0; k < 2; k++) {
-        errno = 0;
-        bytes[k] = (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, address + 8 * (uint64_t)k, NULL);
-        if (errno && k == 0) fail(COULD_NOT, "cannot read code of", "the stepped program");
-    }
-    struct cost c = classify((const uint8_t *)bytes, sizeof bytes, address);
-    kept[i] = (struct kept){address, c};
-    return c;
-}
-
-/* ---- stepping */
+/* ---- following the child */
 
 enum { MAX_BIN = 8192 }; /* a free of the debug libraries has two thousand and more */
 
@@ -307,22 +326,17 @@ static uint64_t peek(pid_t pid, uint64_t address) {
     return (uint64_t)ptrace(PTRACE_PEEKDATA, pid, address, NULL);
 }
 
-static uint64_t reg(pid_t pid, size_t offset) {
-    return (uint64_t)ptrace(PTRACE_PEEKUSER, pid, offset, NULL);
-}
-#define REG(pid, name) reg(pid, offsetof(struct user_regs_struct, name))
-
 /* Waits for a stop by SIGTRAP; other signals are handed on. Ends the test if the child ends. */
 static void wait_for_trap(pid_t pid, int request) {
     for (;;) {
         int status;
-        if (waitpid(pid, &status, 0) < 0) fail(COULD_NOT, "cannot wait for", "the stepped program");
+        if (waitpid(pid, &status, 0) < 0) fail(COULD_NOT, "cannot wait for", "the program");
         if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED) {
             puts("skipped: ptrace is not permitted here");
             exit(SKIPPED);
         }
         if (!WIFSTOPPED(status)) {
-            fprintf(stderr, "cost: error: the stepped program ended early, status 0x%x\n", status);
+            fprintf(stderr, "cost: error: the program ended early, status 0x%x\n", status);
             exit(COULD_NOT);
         }
         if (WSTOPSIG(status) == SIGTRAP) return;
@@ -336,6 +350,124 @@ static void step(pid_t pid) {
         exit(SKIPPED);
     }
     wait_for_trap(pid, PTRACE_SINGLESTEP);
+}
+
+/* A run: instructions that are always done one after the other. The last is a jump, call or return whose way is not
+ * fixed; a breakpoint stands there. Runs are kept by their first address, as the code a pair can reach is a few thousand of them. */
+enum { MAX_RUNS = 1 << 16, MAX_RUN = 1000 };
+static struct run {
+    uint64_t address; /* 0: none */
+    uint64_t last_address;
+    struct instruction last;
+    struct cost cost; /* of all */
+} runs[MAX_RUNS];
+
+static struct {
+    uint64_t address;
+    uint8_t byte; /* what was there */
+} breakpoints[MAX_RUNS];
+static size_t n_breakpoints;
+
+static uint8_t *under_breakpoint(uint64_t address) {
+    for (size_t i = 0; i < n_breakpoints; i++)
+        if (breakpoints[i].address == address) return &breakpoints[i].byte;
+    return NULL;
+}
+
+static void put_byte(pid_t pid, uint64_t address, uint8_t byte) {
+    uint64_t word = peek(pid, address) >> 8 << 8 | byte;
+    if (ptrace(PTRACE_POKETEXT, pid, address, word) < 0)
+        fail(COULD_NOT, "cannot write code of", "the program");
+}
+
+static void set_breakpoint(pid_t pid, uint64_t address) {
+    if (under_breakpoint(address) != NULL) return;
+    if (n_breakpoints == MAX_RUNS) errno = 0, fail(COULD_NOT, "no room for", "breakpoints");
+    breakpoints[n_breakpoints].address = address;
+    breakpoints[n_breakpoints++].byte = (uint8_t)peek(pid, address);
+    put_byte(pid, address, /* int3 */ 0xcc);
+}
+
+static struct instruction instruction_at(pid_t pid, uint64_t address) {
+    uint64_t words[2]; /* an instruction has at most 15 bytes */
+    words[0] = peek(pid, address);
+    if (errno) fail(COULD_NOT, "cannot read code of", "the program");
+    words[1] = peek(pid, address + 8); /* may lie behind the end */
+    const uint8_t *byte = under_breakpoint(address);
+    if (byte) words[0] = words[0] >> 8 << 8 | *byte;
+    return decode((const uint8_t *)words, sizeof words, address);
+}
+
+static void add_cost(struct cost *sum, const struct cost *c) {
+    for (int k = 0; k < N_COUNTS; k++) sum->n[k] += c->n[k];
+}
+
+static struct run explore(pid_t pid, uint64_t address) {
+    struct run r = {.address = address, .last_address = address};
+    for (unsigned n = 1;; n++) {
+        r.last = instruction_at(pid, r.last_address);
+        add_cost(&r.cost, &r.last.cost);
+        if (n == MAX_RUN) r.last.way = ASK; /* a jump to itself has no end */
+        if (r.last.way != GOES_ON) break;
+        r.last_address = r.last.next;
+    }
+    set_breakpoint(pid, r.last_address);
+    return r;
+}
+
+static const struct run *run_at(pid_t pid, uint64_t address) {
+    size_t i = (address * 0x9e3779b97f4a7c15ull) >> 48;
+    for (unsigned n = 0; runs[i].address != 0 && n < MAX_RUNS; n++, i = (i + 1) % MAX_RUNS)
+        if (runs[i].address == address) return &runs[i];
+    if (runs[i].address != 0) errno = 0, fail(COULD_NOT, "no room for", "runs");
+    runs[i] = explore(pid, address);
+    return &runs[i];
+}
+
+/* Conditions come in pairs, of which the odd ones are the contrary. */
+static bool holds(unsigned condition, uint64_t flags) {
+    bool cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1, sf = flags >> 7 & 1,
+         of = flags >> 11 & 1;
+    const bool even[] = {of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of};
+    return even[condition / 2] != (condition & 1);
+}
+
+/* The registers of the child, when it stands; what is changed in them holds when it goes on. */
+static void look(pid_t pid, struct user_regs_struct *at) {
+    if (ptrace(PTRACE_GETREGS, pid, NULL, at) < 0)
+        fail(COULD_NOT, "cannot read registers of", "the program");
+}
+
+static void ask_processor(pid_t pid, struct user_regs_struct *at, uint64_t address) {
+    put_byte(pid, address, *under_breakpoint(address));
+    ptrace(PTRACE_SETREGS, pid, NULL, at);
+    step(pid);
+    put_byte(pid, address, 0xcc);
+    look(pid, at);
+}
+
+/* To the first instruction of the next run. The registers of the child are set when it goes on. */
+static const struct cost *do_run(pid_t pid, struct user_regs_struct *at) {
+    const struct run *r = run_at(pid, at->rip);
+    if (at->rip != r->last_address) {
+        ptrace(PTRACE_SETREGS, pid, NULL, at);
+        ptrace(PTRACE_CONT, pid, NULL, NULL);
+        wait_for_trap(pid, PTRACE_CONT);
+        look(pid, at);
+        if (--at->rip != r->last_address) /* behind the breakpoint */
+            errno = 0, fail(COULD_NOT, "lost the way of", "the program");
+    }
+    switch (r->last.way) {
+    case BRANCHES_IF:
+        at->rip = holds(r->last.condition, at->eflags) ? r->last.target : r->last.next;
+        break;
+    case RETURNS:
+        at->rip = peek(pid, at->rsp);
+        at->rsp += 8;
+        break;
+    default: ask_processor(pid, at, r->last_address);
+    }
+    return &r->cost;
 }
 
 /* Both on one processor: they take turns anyway, and a wake-up across processors costs ten steps. */
@@ -392,18 +524,11 @@ static void check_owner(pid_t pid, const char *library, uint64_t address) {
 }
 
 /* From the first instruction of a function, where the child stands, to its return. */
-static struct cost step_function(pid_t pid) {
+static struct cost do_function(pid_t pid, struct user_regs_struct *at) {
     struct cost total = {0};
-    uint64_t sp = REG(pid, rsp), back = peek(pid, sp), at = REG(pid, rip), before = 0;
-    do {
-        if (at != before) { /* rep stops after every round, at the same place */
-            struct cost c = cost_at(pid, at);
-            for (int k = 0; k < N_COUNTS; k++) total.n[k] += c.n[k];
-        }
-        before = at;
-        step(pid);
-        at = REG(pid, rip);
-    } while (at != back || REG(pid, rsp) != sp + 8);
+    uint64_t sp = at->rsp, back = peek(pid, sp);
+    do add_cost(&total, do_run(pid, at));
+    while (at->rip != back || at->rsp != sp + 8);
     return total;
 }
 
@@ -411,31 +536,33 @@ static void measure(const char *child, const char *library, unsigned size, unsig
                     struct measurement *m) {
     static struct tally tallies[N_FUNCTIONS];
     memset(tallies, 0, sizeof tallies);
-    memset(kept, 0, sizeof kept); /* another process, other addresses */
+    memset(runs, 0, sizeof runs); /* another process, other addresses */
+    n_breakpoints = 0;
 
     pid_t pid = start_child(child, library, size);
     wait_for_trap(pid, PTRACE_CONT); /* exec */
     ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_EXITKILL);
     ptrace(PTRACE_CONT, pid, NULL, NULL);
     wait_for_trap(pid, PTRACE_CONT); /* the mark */
-    uint64_t mark = REG(pid, rdi);
+    struct user_regs_struct at;
+    look(pid, &at);
+    uint64_t mark = at.rdi;
     uint64_t malloc_entry = peek(pid, mark + offsetof(struct mark, malloc_entry));
     uint64_t free_entry = peek(pid, mark + offsetof(struct mark, free_entry));
     check_owner(pid, library, malloc_entry);
 
     struct cost pair = {0};
     while (tallies[FREE].n < n_pairs) {
-        uint64_t at = REG(pid, rip);
-        if (at == malloc_entry) {
-            pair = step_function(pid);
+        if (at.rip == malloc_entry) {
+            pair = do_function(pid, &at);
             add(&tallies[MALLOC], &pair);
-        } else if (at == free_entry) {
-            struct cost c = step_function(pid);
+        } else if (at.rip == free_entry) {
+            struct cost c = do_function(pid, &at);
             add(&tallies[FREE], &c);
-            for (int k = 0; k < N_COUNTS; k++) pair.n[k] += c.n[k];
+            add_cost(&pair, &c);
             add(&tallies[PAIR], &pair);
         } else {
-            step(pid);
+            (void)do_run(pid, &at);
         }
     }
     kill(pid, SIGKILL);
@@ -528,7 +655,7 @@ static void write_table(const char *file, const char *compiler) {
     FILE *f = fopen(file, "w");
     if (!f) fail(COULD_NOT, "cannot write", file);
     fputs(
-        "# What a warm malloc and free may cost, at most. Counted by single-stepping; cost.c says how.\n"
+        "# What a warm malloc and free may cost, at most. Counted under a tracer; cost.c says how.\n"
         "# Written by `cost --update`; a change here belongs into the commit that causes it.\n",
         f);
     fprintf(f, "compiler %s\n\n", compiler);

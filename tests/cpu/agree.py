@@ -48,6 +48,13 @@ def by_us(path):
     return found
 
 
+# all samples, also in a program whose first thread only waits and is seen nowhere
+if shutil.which("google-pprof"):
+    path = os.path.join(cpu.TMP, "waiting.prof")
+    cpu.run([program, "threads", "2", "50"], env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "4000"})
+    text = subprocess.run(["google-pprof", "--text", program, path], capture_output=True, text=True, env=env).stdout
+    if f"Total: {cpu.Profile(path).n} samples" not in text:
+        cpu.fail(f"google-pprof: expected {cpu.Profile(path).n} samples in all, seen {text}")
 for form in ("gperftools", "proto"):
     path = os.path.join(cpu.TMP, f"{form}.prof")
     cpu.run([program, *STEPS], env={"VITRINE_CPU_PROFILE": path, "VITRINE_CPU_FORMAT": form})
@@ -55,7 +62,11 @@ for form in ("gperftools", "proto"):
     if shutil.which("go"):
         seen["go tool pprof"] = by_go(path)
     if form == "gperftools":
-        own = cpu.Profile(path).cum()
+        profile = cpu.Profile(path)
+        own = profile.cum()
+        ours = [m for m in profile.maps if os.path.basename(m[3]).startswith("libvitrine")]
+        if any(low <= pc < high for _, stack in profile.rows for pc in stack[1:] for low, high, _, _ in ours):
+            cpu.fail("expected no caller of ours in the program's stacks")
         seen["the test's own reader"] = {f: own[f] for f in FUNCTIONS if f in own}
         if shutil.which("google-pprof"):
             seen["google-pprof"] = by_perl(path)

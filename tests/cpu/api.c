@@ -46,6 +46,7 @@ static void calls(const char *file) {
     EXPECT(vt_label_push("request", "slow one"), 0);
     burn_it(300);
     vt_label_pop();
+    EXPECT(pthread_setname_np(pthread_self(), "renamed"), 0);
     EXPECT(vt_cpu_dump(other), 0);
     EXPECT(vt_cpu_dump(NULL), 0);
     burn_it(100);

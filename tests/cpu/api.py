@@ -36,6 +36,9 @@ if shutil.which("go"):
     if label is None:
         cpu.fail(f"expected the label request, seen {tags}")
     near("with the label", 300, float(label.group(1)) * 1e6, 30)
+    tags = subprocess.run(["go", "tool", "pprof", "-tags", path + ".part"], capture_output=True, text=True, env={**os.environ, "HOME": cpu.TMP}).stdout
+    if re.search(r"\): renamed$", tags, re.M) is None:
+        cpu.fail(f"expected the name that the thread has when the file is written, seen {tags}")
 
 # the time of day: more may pass than the program wants, on a machine that is busy; what it burned is known
 cpu.run([program, "wall", path], preload=None, env={"VITRINE_CPU_CLOCK": "wall"})

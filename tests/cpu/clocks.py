@@ -4,6 +4,8 @@ many periods. They count where it finds the program: so each function has its ow
 others, is met by some of these ticks. attribution.py looks at the shares, and more closely.
 
 CPU time is told by the program's own clocks. The time of day is at least its CPU time, and at most what the whole run took.
+
+And is it the clock that was asked for? Perf's ticks finer than the system does; the two for all threads are timers of the process.
 """
 import os
 import shutil
@@ -34,6 +36,20 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
             print(f"{what}: {p.n * period_ms:.1f} ms, {truth_ms:.1f} burned, {took_ms:.0f} passed")
             if "refuses the clock" not in err and not least_ms <= p.n * period_ms <= most_ms + 2 * period_ms:
                 cpu.fail(f"{what}: expected {least_ms:.1f} to {most_ms + 2 * period_ms:.1f} ms, seen {p.n * period_ms:.1f}")
+
+user = cpu.compile_c("user", "user.c", flags=[f"-I{os.path.join(os.environ['VT_SRC'], 'include', 'compat')}", cpu.PROFILER,
+                                              f"-Wl,-rpath,{os.path.dirname(cpu.PROFILER)}"])
+n_ticks = {}
+REAL, EACH = {"CPUPROFILE_REALTIME": "1"}, {"CPUPROFILE_PER_THREAD_TIMERS": "1"}
+for clock, env, timers in (("thread", EACH, [0, 0]), ("perf", {"VITRINE_CPU_CLOCK": "perf"}, [0, 0]),
+                           ("process", {"VITRINE_CPU_CLOCK": "process"}, [250, 0]), ("real", REAL, [0, 250]), ("wall", {**REAL, **EACH}, [0, 0])):
+    out, err = cpu.run([user, "ticks", path], preload=None, env={"CPUPROFILE_FREQUENCY": "4000", **env})
+    n_ticks[clock], *seen = map(int, out.split())
+    if seen != timers:
+        cpu.fail(f"{clock}: expected periods of ITIMER_PROF and ITIMER_REAL {timers}, seen {seen}")
+    if clock == "perf" and "refuses the clock" not in err and n_ticks["perf"] < 2 * n_ticks["thread"]:
+        cpu.fail(f"expected perf's clock to tick twice as often as timers at least, seen {n_ticks}")
+print(f"ticks in 200 ms of CPU time: {n_ticks}")
 
 
 def misplaced(preload):

@@ -2,6 +2,7 @@
 
 The reader is written for these tests alone, on purpose: it knows nothing of the code that wrote the file.
 """
+import functools
 import glob
 import os
 import struct
@@ -63,6 +64,12 @@ def truth():
     return {name: ns for name, ns in total.items() if ns}
 
 
+@functools.lru_cache(maxsize=None)
+def symbols_of(path, changed_ns):
+    """Read once for each file, not for each profile that names it."""
+    return Symbols(path)
+
+
 class Symbols:
     """Functions of an ELF file by address, from nm."""
 
@@ -118,15 +125,12 @@ class Profile:
                 self.maps.append((low, high, int(part[2], 16), part[5]))
         if not self.maps:
             fail(f"{path}: expected mappings behind the trailer, seen none")
-        self.symbols = {}
         self.n = sum(count for count, _ in self.rows)
 
     def name(self, pc):
         for low, high, offset, path in self.maps:
             if low <= pc < high:
-                if path not in self.symbols:
-                    self.symbols[path] = Symbols(path)
-                return self.symbols[path].name(pc - low + offset)
+                return symbols_of(path, os.stat(path).st_mtime_ns).name(pc - low + offset)
         return None
 
     def cum(self):

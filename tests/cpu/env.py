@@ -46,9 +46,9 @@ def switched(preload, steps, signals):
     return errors
 
 
-def caught(preload, env):
-    """Which of SIGALRM, SIGPROF and 40 the program has handlers for."""
-    p = subprocess.Popen([program, "wait"], env={**os.environ, "LD_PRELOAD": preload, "CPUPROFILE": path, **env}, stdin=subprocess.PIPE,
+def caught(preload, env, steps=()):
+    """Which of SIGALRM, SIGPROF and 40 the program has handlers for, after these steps."""
+    p = subprocess.Popen([program, *steps, "wait"], env={**os.environ, "LD_PRELOAD": preload, **env}, stdin=subprocess.PIPE,
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     p.stdout.readline()
     with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
@@ -59,7 +59,7 @@ def caught(preload, env):
 
 for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # a child of a fork, and a program started by another: each has its own file with its own samples
-    _, err = cpu.run([program, "mix", "200", "fork", "300", "exec", "mix", "100"], preload=preload, env={"CPUPROFILE": path})
+    _, err = cpu.run([program, "mix", "100", "fork", "100", "exec", "mix", "60"], preload=preload, env={"CPUPROFILE": path})
     lines = re.findall(r"^PROFILE: interrupts/evictions/bytes = (\d+)/0/(\d+)$", err, re.M)
     expect("closing lines", 3, len(lines))
     expect("files", 3, len(files()))
@@ -70,6 +70,11 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("the name of the first", "p.prof", files()[0])
     expect("the lines and the files", sorted((p.n, p.binary_bytes) for p in (cpu.Profile(os.path.join(cpu.TMP, f)) for f in files())),
            sorted((int(a), int(b)) for a, b in lines))
+    clean()
+
+    # a child that has no sample leaves no file
+    cpu.run([program, "mix", "20", "fork", "0"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "1"})
+    expect("empty files of a child", [], [f for f in files() if "_" in f and cpu.Profile(os.path.join(cpu.TMP, f)).n == 0])
     clean()
 
     # a shell and its commands
@@ -94,7 +99,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     # by signal, on and off in turns
     err = switched(preload, ["mix", "60"], "")
     expect("files without a signal", [], files())
-    err = switched(preload, ["wait", "mix", "200", "wait", "lib", "100", "wait", "mix", "200", "wait", "threads", "2", "50", "wait"], "11110")
+    err = switched(preload, ["wait", "mix", "100", "wait", "lib", "50", "wait", "mix", "100", "wait", "threads", "2", "25", "wait"], "11110")
     expect("closing lines", 2, err.count("PROFILE: interrupts/evictions/bytes = "))
     expect("the line about the signal", True, "Using signal 12 as cpu profiling switch" in err)
     expect("files", ["p.prof.0", "p.prof.1"], files())
@@ -103,7 +108,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("functions of the second", (True, False), ("alpha" in second, "worker_burn" in second))
     clean()
     # still on at the end, and a child meanwhile: its file has its id, and the number it was born under
-    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "200", "fork", "200"], "111")
+    switched(preload, ["wait", "mix", "60", "wait", "lib", "60", "wait", "mix", "100", "fork", "100"], "111")
     expect("files with a child", ["p.prof.0", "p.prof.1", "p.prof_N.1"], [re.sub(r"_\d+", "_N", f) for f in files()])
     expect("functions of the child alone", (True, False), tuple(f in cpu.Profile(glob.glob(path + "_*")[0]).cum() for f in ("child_burn", "alpha")))
     expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))
@@ -125,7 +130,7 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
                          ({"CPUPROFILE_TIMER_SIGNAL": "40"}, 40), ({"CPUPROFILE_TIMER_SIGNAL": "0x28"}, 40), ({"CPUPROFILE_REALTIME": "1", "CPUPROFILE_PER_THREAD_TIMERS": "1"}, 27),
                          ({"VITRINE_CPU_CLOCK": "process", "VITRINE_CPU_SIGNAL": "40"}, 27),
                          ({"VITRINE_CPU_CLOCK": "real", "VITRINE_CPU_SIGNAL": "40"}, 14)):
-        expect(f"the signal with {more}", [number], caught(preload, more))
+        expect(f"the signal with {more}", [number], caught(preload, {"CPUPROFILE": path, **more}))
         cpu.run([program, "mix", "100"], preload=preload, env={"CPUPROFILE": path, **more})
         expect(f"samples with {more}", True, cpu.Profile(path).n >= 5)
     clean()
@@ -140,7 +145,8 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
         expect(f"a name with {more}", True, len(files()) == 1 and re.fullmatch(name, files()[0]) is not None)
         clean()
 
-    # by call; a name that cannot be written; twice
+    # by call; the clock's variables hold there, too; a name that cannot be written; twice
+    expect("the signal by call", [40], caught(preload, {"CPUPROFILE_TIMER_SIGNAL": "40"}, ["start", path]))
     cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)
     names = cpu.Profile(path).cum()
     expect("functions between start and stop", (True, False), ("burn_lib" in names, "alpha" in names))

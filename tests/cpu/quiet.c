@@ -2,6 +2,7 @@
  *
  *   quiet idle     nothing comes to a process that uses no CPU time: SIGPROF is held back, and is not pending after a second
  *   quiet eintr N  N rounds of burning and of every call that sleeps; a call that ends with EINTR is a failure
+ *   quiet restart  a read that waits for 200 ms, and is to have its bytes though signals of wall time come meanwhile
  *   quiet mine     a handler of SIGPROF that was there before, and a timer of the program's own: it gets its signals
  */
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,6 +81,16 @@ static int eintr(int n_rounds) {
     return n_interrupted != 0;
 }
 
+static int restart(void) {
+    struct itimerspec once = {{0, 0}, {0, 200000000}};
+    unsigned long long n;
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    if (fd < 0 || timerfd_settime(fd, 0, &once, NULL) != 0) return 2;
+    if (read(fd, &n, sizeof n) == sizeof n) return 0;
+    printf("expected a read that goes on after signals, seen %s\n", strerror(errno));
+    return 1;
+}
+
 static volatile sig_atomic_t n_mine;
 
 static void on_mine(int number, siginfo_t *info, void *context) {
@@ -96,11 +108,11 @@ static int mine(int (*start)(const char *), void (*stop)(void)) {
     if (timer_create(CLOCK_MONOTONIC, &e, &timer) != 0) return 2;
     if (start("mine.prof") != 1) return 3;
     timer_settime(timer, 0, &every, NULL);
-    time_t until = time(NULL) + 2;
-    while (time(NULL) < until) burn(100);
+    time_t until = time(NULL) + 20;
+    while (n_mine < 10 && time(NULL) < until) burn(100);
     stop();
     int before = n_mine;
-    while (n_mine < before + 3 && time(NULL) < until + 20) burn(100);
+    while (n_mine < before + 3 && time(NULL) < until) burn(100);
     printf("expected the program's own ticks, while we profile and after: seen %d and %d\n", before,
            (int)n_mine - before);
     return before < 10 || n_mine < before + 3;
@@ -112,6 +124,7 @@ extern void ProfilerStop(void) __attribute__((weak));
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "idle") == 0) return idle();
     if (argc > 2 && strcmp(argv[1], "eintr") == 0) return eintr(atoi(argv[2]));
+    if (argc > 1 && strcmp(argv[1], "restart") == 0) return restart();
     if (argc > 1 && strcmp(argv[1], "mine") == 0) return mine(ProfilerStart, ProfilerStop);
     return 2;
 }

@@ -16,8 +16,17 @@ env = {"CPUPROFILE": os.path.join(cpu.TMP, "q.prof")}
 for clock in ("thread", "perf"):
     cpu.run([program, "idle"], env={**env, "VITRINE_CPU_CLOCK": clock})
 print("idle: no signal")
+cpu.run([program, "restart"], env={**env, "VITRINE_CPU_CLOCK": "wall", "CPUPROFILE_FREQUENCY": "250"})
+if cpu.Profile(env["CPUPROFILE"]).n < 10:
+    cpu.fail("expected ticks of wall time in a program that waits")
+# the system keeps timers of a process across exec: what a child starts without us must not be ended by them
+for clock in ("process", "real"):
+    out, err = cpu.run(["bash", "-c", f"LD_PRELOAD= {program} eintr 20 >/dev/null || echo ended by $?; true"], preload=cpu.PROFILER,
+                       env={**env, "VITRINE_CPU_CLOCK": clock, "CPUPROFILE_FREQUENCY": "4000"})
+    if out:
+        cpu.fail(f"{clock}: expected a program to run that is not profiled, seen {out}")
 for clock, frequency in (("thread", "250"), ("perf", "4000"), ("process", "250")):
-    out, _ = cpu.run([program, "eintr", "400"], env={**env, "VITRINE_CPU_CLOCK": clock, "CPUPROFILE_FREQUENCY": frequency})
+    out, _ = cpu.run([program, "eintr", "200"], env={**env, "VITRINE_CPU_CLOCK": clock, "CPUPROFILE_FREQUENCY": frequency})
     n = cpu.Profile(env["CPUPROFILE"]).n
     print(f"{clock} {frequency} Hz, {n} samples: {out.strip()}")
     if n < 10:
@@ -27,7 +36,7 @@ for clock, frequency in (("thread", "250"), ("perf", "4000"), ("process", "250")
     if out:
         cpu.fail(f"{clock}: expected 40 programs to run, seen {out}")
 if os.path.exists(PEER):
-    out, _ = cpu.run([program, "eintr", "400"], preload=PEER, env={**env, "CPUPROFILE_FREQUENCY": "4000"}, status=None)
+    out, _ = cpu.run([program, "eintr", "50"], preload=PEER, env={**env, "CPUPROFILE_FREQUENCY": "4000"}, status=None)
     print(f"gperftools 4000 Hz: {out.strip().splitlines()[-1]}")
 for preload in (cpu.VITRINE, cpu.PROFILER):
     out, _ = cpu.run([program, "mine"], preload=preload)

@@ -1,4 +1,8 @@
-/* user.c - a user of gperftools/profiler.h, as C and as C++: every function once, and a filter. */
+/* user.c - a user of gperftools/profiler.h, as C and as C++.
+ *
+ *   user calls FILE     every function once, and a filter
+ *   user ticks FILE     says how often its filter was asked in 200 ms of CPU time, and the periods of the process's two timers in us
+ */
 #include <google/profiler.h>
 #include <gperftools/profiler.h>
 
@@ -6,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 static volatile unsigned long sink;
@@ -19,6 +24,19 @@ static volatile int is_wanted, n_asked;
 static int filter(void *arg) {
     n_asked++;
     return arg == &is_wanted && is_wanted;
+}
+
+static int ticks(const char *file, const struct ProfilerOptions *options) {
+    struct itimerval prof, real;
+    struct timespec t;
+    if (ProfilerStartWithOptions(file, options) != 1) return 3;
+    do burn(1), clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while (t.tv_sec == 0 && t.tv_nsec < 200000000);
+    getitimer(ITIMER_PROF, &prof);
+    getitimer(ITIMER_REAL, &real);
+    ProfilerStop();
+    printf("%d %ld %ld\n", n_asked, (long)prof.it_interval.tv_usec, (long)real.it_interval.tv_usec);
+    return 0;
 }
 
 #define EXPECT(x) ((x) ? (void)0 : (void)(printf("line %d: expected %s\n", __LINE__, #x), n_bad++))
@@ -35,6 +53,7 @@ int main(int argc, char **argv) {
     memset(&options, 0, sizeof options);
     options.filter_in_thread = filter;
     options.filter_in_thread_arg = (void *)&is_wanted;
+    if (strcmp(argv[1], "ticks") == 0) return ticks(argv[2], &options);
     ProfilerGetCurrentState(&state);
     EXPECT(!state.enabled && state.profile_name[0] == '\0' && state.samples_gathered == 0);
     EXPECT(!ProfilingIsEnabledForAllThreads());

@@ -50,7 +50,7 @@ static void expect(enum vt_cpu_format format, enum vt_cpu_kind kind, const void 
 }
 
 TEST(cpu_profile, gperftools_has_words_and_then_maps) {
-    static const uint64_t words[] = {0, 3, 0, 10000, 0, 3, 2, 0x401010, 0x401100, 1, 1, 0, 0, 1, 0};
+    static const uint64_t words[] = {0, 3, 0, 10000, 0, 3, 2, 0x401010, 0x401100, 1, 1, 1, 0, 1, 0};
     char wanted[sizeof(words) + 7];
     memcpy(wanted, words, sizeof(words));
     memcpy(wanted + sizeof(words), "(maps)\n", 7);

@@ -74,6 +74,16 @@ TEST(cpu, a_plan_that_cannot_be_is_refused) {
     assert_false(vt__cpu_is_on());
 }
 
+TEST(cpu, a_handler_lets_no_other_in_and_takes_the_alternate_stack) {
+    struct sigaction a;
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    assert_int_equal(sigaction(SIGPROF, NULL, &a), 0);
+    assert_int_equal(a.sa_flags & (SA_ONSTACK | SA_RESTART | SA_SIGINFO),
+                     SA_ONSTACK | SA_RESTART | SA_SIGINFO);
+    assert_int_equal(sigismember(&a.sa_mask, SIGUSR1), 1);
+    vt__cpu_stop();
+}
+
 static int n_theirs;
 static void theirs(int number) { n_theirs += number == SIGPROF; }
 
@@ -192,6 +202,20 @@ TEST(cpu, a_tick_of_the_process_counts_for_the_time_that_passed) {
     }
 }
 
+TEST(cpu, time_of_the_first_thread_that_no_tick_met_counts_for_the_programs_entry) {
+    struct vt_cpu_row row;
+    const uintptr_t *pc;
+    uint32_t cursor = 0;
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    me()->cpu_ns -= 2500000000;
+    vt__cpu_stop();
+    assert_true(vt__cpu_next(&cursor, &row));
+    assert_in_range(row.count.n, 2, 3);
+    assert_int_equal(vt__depot_get(row.count.stack, &pc), 1);
+    assert_int_equal(pc[0], vt__os_entry());
+    assert_false(vt__cpu_next(&cursor, &row));
+}
+
 static _Atomic int go;
 static _Atomic int tid_of_other;
 static void *wait_for_go(void *unused) {
@@ -226,14 +250,17 @@ TEST(cpu, threads_that_were_there_are_known_and_those_that_ended_are_not) {
 TEST(cpu, the_child_of_a_fork_goes_on_with_counts_of_its_own) {
     assert_int_equal(vt__cpu_start(&slow), 0);
     tick(SI_TIMER, me(), 0);
+    vt__cpu.n_inside++; /* another thread, which the child does not have */
     vt__cpu_fork_prepare();
     pid_t pid = fork();
     vt__cpu_fork_done(pid == 0);
     if (pid == 0) {
-        bool is_right = vt__cpu_is_on() && n_counted() == 0 && vt__cpu_task_of(vt__os_tid()) != 0;
+        bool is_right = vt__cpu_is_on() && n_counted() == 0 && vt__cpu_task_of(vt__os_tid()) != 0 &&
+                        vt__cpu.n_inside == 0;
         tick(SI_TIMER, me(), 1);
         _exit(is_right && n_counted() == 2 ? 0 : 1);
     }
+    vt__cpu.n_inside--;
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
