@@ -384,6 +384,13 @@ MI_CALL bool mi_manage_os_memory(void *start, size_t size, bool is_committed, bo
 MI_CALL bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committed, bool is_large,
                                     bool is_zero, int numa_node, bool exclusive,
                                     mi_arena_id_t *arena_id) mi_attr_noexcept;
+/* The same; commit_fun, if it is not committed and there is one, makes it accessible. */
+typedef bool(mi_cdecl mi_commit_fun_t)(bool commit, void *start, size_t size, bool *is_zero,
+                                       void *user_arg);
+MI_CALL bool mi_manage_memory(void *start, size_t size, bool is_committed, bool is_pinned,
+                              bool is_zero, int numa_node, bool exclusive,
+                              mi_commit_fun_t *commit_fun, void *commit_fun_arg,
+                              mi_arena_id_t *arena_id) mi_attr_noexcept;
 MI_CALL void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) mi_attr_noexcept;
 MI_CALL bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) mi_attr_noexcept;
 MI_CALL size_t mi_arena_min_alignment(void) mi_attr_noexcept;

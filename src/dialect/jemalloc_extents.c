@@ -88,6 +88,7 @@ static void *take(void *arg, size_t n_bytes, size_t align, bool *is_zero) {
     extent_hooks_t *hooks = hooks_of(arg);
     bool zero = false, commit = true;
     unsigned number = number_of(arg);
+    if (hooks->alloc == NULL) return NULL;
     depth++;
     void *p = hooks->alloc(hooks, NULL, n_bytes, align, &zero, &commit, number);
     bool is_usable =

@@ -35,6 +35,22 @@ VT_EXPORT bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committe
     return is_done;
 }
 
+/* The program's function makes all of it accessible at once; it is never asked to take that back. */
+VT_EXPORT bool mi_manage_memory(void *start, size_t size, bool is_committed, bool is_pinned,
+                                bool is_zero, int numa_node, bool exclusive,
+                                mi_commit_fun_t *commit_fun, void *commit_fun_arg,
+                                mi_arena_id_t *arena_id) {
+    if (arena_id != NULL) *arena_id = (mi_arena_id_t)0;
+    if (!is_committed && commit_fun != NULL) {
+        bool is_cleared = false;
+        if (!commit_fun(/* commit */ true, start, size, &is_cleared, commit_fun_arg)) return false;
+        is_committed = true;
+        is_zero |= is_cleared;
+    }
+    return mi_manage_os_memory_ex(start, size, is_committed, is_pinned, is_zero, numa_node,
+                                  exclusive, arena_id);
+}
+
 VT_EXPORT void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) {
     struct vt_mi_arena a;
     (void)vt__mi_arena((intptr_t)arena_id, &a);

@@ -1,6 +1,6 @@
 /* estate.c - memory that the program brought: grants, and the plots they are cut into.
  *
- * Free plots are in bins by the logarithm of their length, and no two of one grant lie side by side. An estate with a source asks it
+ * Free plots are in bins by their length, and no two of one grant lie side by side. An estate with a source asks it
  * for another grant when there is no room; one grant that is wholly free stays as a spare, others are offered to the source, and
  * stay if it does not want them. The source is the program's: it is called with no lock held, and may come back to us.
  *
@@ -14,7 +14,8 @@
 #include "heap/upcalls.h"
 #include "os/os.h"
 
-#define N_BINS 40
+#define EXACT_PAGES 32 /* a bin for each length up to here, then one for each doubling */
+#define N_BINS (EXACT_PAGES + 31)
 #define GROW_MIN_BYTES MiB(2) /* a grant that is asked for has no less, */
 #define GROW_SHIFT 3          /* and an eighth of what there is */
 
@@ -68,8 +69,13 @@ struct vt_estate *vt__estate_new(const struct vt_source *source, void *arg) {
 
 /* ---- free plots ---- */
 
+static unsigned bin_number(size_t n_pages) {
+    return (unsigned)(n_pages < EXACT_PAGES ? n_pages
+                                            : EXACT_PAGES + vt_log2(n_pages / EXACT_PAGES));
+}
+
 static struct plot **bin_of(struct vt_estate *e, const struct plot *plot) {
-    return &e->bins[vt_log2(plot->n_pages)];
+    return &e->bins[bin_number(plot->n_pages)];
 }
 
 static void bin_remove(struct vt_estate *e, struct plot *plot) {
@@ -133,8 +139,7 @@ static bool fits(const struct plot *plot, size_t n_pages, size_t align, size_t *
 }
 
 static struct plot *find(struct vt_estate *e, size_t n_pages, size_t align, size_t *before) {
-    if (n_pages >> N_BINS != 0) return NULL;
-    for (unsigned i = vt_log2(n_pages); i < N_BINS; i++)
+    for (unsigned i = bin_number(n_pages); i < N_BINS; i++)
         for (struct plot *plot = e->bins[i]; plot != NULL; plot = plot->next)
             if (fits(plot, n_pages, align, before)) return plot;
     return NULL;

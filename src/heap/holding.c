@@ -70,11 +70,11 @@ static void take_out(struct plot *plot) {
     if (plot->next != NULL) plot->next->prev = plot->prev;
 }
 
-static struct plot *any_plot(const struct vt_holding *ho) {
-    for (unsigned c = 0; c < VT_N_CLASSES; c++)
-        if (ho->with_room[c] != NULL) return ho->with_room[c];
-    return ho->others;
+/* With room of class i; the last one has all others. */
+static struct plot **list_at(struct vt_holding *ho, unsigned i) {
+    return i < VT_N_CLASSES ? &ho->with_room[i] : &ho->others;
 }
+#define N_LISTS (VT_N_CLASSES + 1)
 
 /* ---- taking ---- */
 
@@ -274,25 +274,29 @@ static void tell_freed(const struct plot *plot) {
         if (is_used(plot, k)) (void)vt__probe_freed(block_at(plot, k));
 }
 
-void vt__holding_free_all(struct vt_holding *ho) {
+static void free_list(struct vt_estate *e, struct plot **list) {
     struct plot *plot;
-    if (ho->estate == NULL) return;
-    while ((plot = any_plot(ho)) != NULL) {
+    while ((plot = *list) != NULL) {
         tell_freed(plot);
-        vt__estate_lock(ho->estate);
+        vt__estate_lock(e);
         take_out(plot);
-        vt__estate_give(ho->estate, plot);
-        vt__estate_unlock(ho->estate);
+        vt__estate_give(e, plot);
+        vt__estate_unlock(e);
     }
 }
 
+void vt__holding_free_all(struct vt_holding *ho) {
+    for (unsigned i = 0; ho->estate != NULL && i < N_LISTS; i++)
+        free_list(ho->estate, list_at(ho, i));
+}
+
 void vt__holding_leave_all(struct vt_holding *ho) {
-    struct plot *plot;
     if (ho->estate == NULL) return;
     vt__estate_lock(ho->estate);
-    while ((plot = any_plot(ho)) != NULL) {
-        take_out(plot);
-        plot->holding = NULL;
+    for (unsigned i = 0; i < N_LISTS; i++) {
+        for (struct plot *plot = *list_at(ho, i); plot != NULL; plot = plot->next)
+            plot->holding = NULL;
+        *list_at(ho, i) = NULL;
     }
     vt__estate_unlock(ho->estate);
 }
@@ -343,8 +347,7 @@ bool vt__holding_area(struct vt_holding *ho, size_t *n, struct vt_own_area *out)
     const struct plot *plot = NULL;
     if (ho->estate == NULL) return false;
     vt__estate_lock(ho->estate);
-    for (unsigned c = 0; c < VT_N_CLASSES && plot == NULL; c++) plot = nth(ho->with_room[c], n);
-    if (plot == NULL) plot = nth(ho->others, n);
+    for (unsigned i = 0; i < N_LISTS && plot == NULL; i++) plot = nth(*list_at(ho, i), n);
     if (plot != NULL) describe(plot, out);
     vt__estate_unlock(ho->estate);
     return plot != NULL;
@@ -366,15 +369,12 @@ void vt__holding_stats(struct vt_holding *ho, struct vt_own_stats *out,
     if (ho->estate == NULL) return;
     vt__estate_lock(ho->estate);
     out->n_runs_taken += ho->n_runs_taken;
-    for (unsigned c = 0; c < VT_N_CLASSES; c++) {
-        out->n_taken[c] += ho->n_taken[c];
-        for (const struct plot *plot = ho->with_room[c]; plot != NULL; plot = plot->next)
-            count(plot, &out->classes[c]);
-    }
-    for (const struct plot *plot = ho->others; plot != NULL; plot = plot->next)
-        if (plot->block_bytes <= VT_MEDIUM_MAX)
-            count(plot, &out->classes[vt__class_of(plot->block_bytes)]);
-        else
-            visit_run(arg, plot->block_bytes);
+    for (unsigned c = 0; c < VT_N_CLASSES; c++) out->n_taken[c] += ho->n_taken[c];
+    for (unsigned i = 0; i < N_LISTS; i++)
+        for (const struct plot *plot = *list_at(ho, i); plot != NULL; plot = plot->next)
+            if (plot->block_bytes <= VT_MEDIUM_MAX)
+                count(plot, &out->classes[vt__class_of(plot->block_bytes)]);
+            else
+                visit_run(arg, plot->block_bytes);
     vt__estate_unlock(ho->estate);
 }

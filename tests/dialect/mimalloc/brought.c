@@ -258,6 +258,25 @@ static void check_ranges(void) {
 #endif
 }
 
+/* v3's form: a function of the program's makes it accessible. */
+#ifdef VITRINE_MIMALLOC
+static bool commit(bool is_commit, void *start, size_t size, bool *is_zero, void *arg) {
+    *is_zero = true;
+    return is_commit && arg != NULL && mprotect(start, size, PROT_READ | PROT_WRITE) == 0;
+}
+
+static void check_committed_by_the_program(void) {
+    mi_arena_id_t id = 0;
+    char *mine = map(32 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    CHECK_TRUE(!mi_manage_memory(mine, 32 * MIB, false, false, false, -1, true, commit, NULL, &id));
+    CHECK_TRUE(mi_manage_memory(mine, 32 * MIB, false, false, false, -1, true, commit, mine, &id));
+    CHECK_TRUE(mi_arena_contains(id, mine));
+    mi_heap_t *h = mi_heap_new_in_arena(id);
+    CHECK_TRUE(is_all(mi_heap_zalloc(h, 100000), 0, 100000));
+    mi_heap_destroy(h);
+}
+#endif
+
 /* Memory that is not zero is not taken for it. */
 static void check_not_zero(void) {
     char *mine = map_plainly(32 * MIB);
@@ -395,6 +414,9 @@ int main(int argc, char **argv) {
     if (is_original) return CHECK_DONE();
     check_shared();
     check_ranges();
+#ifdef VITRINE_MIMALLOC
+    check_committed_by_the_program();
+#endif
     check_not_zero();
     check_plain_names();
     check_threads();
