@@ -360,7 +360,7 @@ static VT_COLD void free_brought(void *p) {
 }
 
 void vt__free_outside(void *p) {
-    bool is_brought = vt__is_brought(p);
+    bool is_brought = p != NULL && vt__is_brought(p);
     if ((p == NULL || is_brought) && is_watched()) tell_hooks_freed(p);
     if (is_brought)
         free_brought(p);
