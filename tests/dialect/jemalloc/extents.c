@@ -403,7 +403,29 @@ static void figures(void) {
     EXPECT(figure(arena, "mapped") == n_taken - n_given); /* a spare, at most */
     EXPECT(act(arena, "decay") == 0);
     EXPECT(n_given == n_taken && figure(arena, "mapped") == 0);
+    dallocx(mallocx(5000, IN(arena)), 0);
+    EXPECT(n_given < n_taken && act(arena, "purge") == 0 && n_given == n_taken);
     EXPECT(act(arena, "destroy") == 0);
+}
+
+static size_t longest_extent(size_t limit) {
+    char name[64];
+    size_t longest = 0;
+    begin();
+    unsigned arena = create(&mine);
+    snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", arena);
+    EXPECT(mallctl(name, NULL, NULL, &limit, sizeof(limit)) == 0);
+    for (unsigned i = 0; i < N; i++) EXPECT(mallocx(20000, IN(arena)) != NULL);
+    for (unsigned i = 0; i < n_extents; i++)
+        longest = extents[i].size > longest ? extents[i].size : longest;
+    EXPECT(act(arena, "destroy") == 0 && n_given + n_destroyed == n_taken);
+    return longest;
+}
+
+static void limits(void) {
+    EXPECT(longest_extent(2 * MIB) == 2 * MIB);
+    size_t longest = longest_extent(1000 * MIB);
+    EXPECT(longest > 4 * MIB && longest < 12 * MIB);
 }
 
 /* Hooks that are set later, and taken away again; arena 0's are kept and not called. */
@@ -494,6 +516,7 @@ int main(int argc, char **argv) {
     }
     if (argc > 1) {
         figures();
+        limits();
         changing();
         forks();
         return 0;
