@@ -149,7 +149,7 @@ static extent_hooks_t mine; /* these, and split and merge of the default ones */
 
 /* ---- blocks ---- */
 
-#define N 3000
+#define N 500
 static char *blocks[N];
 
 static size_t size_of(unsigned i) {
@@ -415,7 +415,7 @@ static size_t longest_extent(size_t limit) {
     unsigned arena = create(&mine);
     snprintf(name, sizeof(name), "arena.%u.retain_grow_limit", arena);
     EXPECT(mallctl(name, NULL, NULL, &limit, sizeof(limit)) == 0);
-    for (unsigned i = 0; i < N; i++) EXPECT(mallocx(20000, IN(arena)) != NULL);
+    for (unsigned i = 0; i < 3000; i++) EXPECT(mallocx(20000, IN(arena)) != NULL);
     for (unsigned i = 0; i < n_extents; i++)
         longest = extents[i].size > longest ? extents[i].size : longest;
     EXPECT(act(arena, "destroy") == 0 && n_given + n_destroyed == n_taken);
