@@ -292,6 +292,75 @@ TEST(holding, threads_take_and_free_each_others_blocks) {
     assert_int_equal(n_free(e), AREA);
 }
 
+/* A source that unmaps what it gets back: who touches that later is caught. */
+static _Atomic size_t n_taken, n_given, n_asked;
+static void *map_some(void *arg, size_t n_bytes, size_t align, bool *is_zero) {
+    (void)arg, (void)align;
+    void *p = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    n_taken += n_bytes;
+    *is_zero = true;
+    vt__free(vt__malloc(100));
+    return p;
+}
+static bool unmap_some(void *arg, void *at, size_t n_bytes) {
+    (void)arg;
+    if (n_asked++ % 3 == 2) return false; /* now and then it does not want it */
+    vt__free(vt__malloc(100));
+    n_given += n_bytes;
+    return munmap(at, n_bytes) == 0;
+}
+static void drop_some(void *arg, void *at, size_t n_bytes) {
+    (void)arg;
+    n_given += n_bytes;
+    munmap(at, n_bytes);
+}
+static bool purge_some(void *arg, void *at, size_t n_bytes, size_t offset, size_t length) {
+    (void)arg, (void)n_bytes;
+    return madvise((char *)at + offset, length, MADV_DONTNEED) == 0;
+}
+static size_t any_length(void *arg) {
+    (void)arg;
+    return SIZE_MAX;
+}
+
+static void *work_far_and_wide(void *seed) {
+    uint64_t random = (uintptr_t)seed;
+    for (unsigned i = 0; i < 400; i++) {
+        size_t n = unit_random(&random) % 8 == 0 ? MiB(1) + unit_random(&random) % MiB(1)
+                                                 : unit_random(&random) % 20000 + 1;
+        unsigned char *p = vt__own_alloc(common, 16, n, true);
+        assert_non_null(p);
+        assert_int_equal(p[0] | p[n - 1], 0);
+        p[0] = p[n - 1] = 1;
+        vt__free(atomic_exchange(&exchange[unit_random(&random) % 8], p));
+    }
+    return NULL;
+}
+
+TEST(holding, threads_take_and_free_while_memory_comes_and_goes) {
+    static const struct vt_source source = {map_some, unmap_some, drop_some, purge_some,
+                                            any_length};
+    struct vt_estate *e = vt__estate_new(&source, NULL);
+    pthread_t threads[4];
+    struct vt_brought b;
+    common = vt__own_new_on(e);
+    for (uintptr_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work_far_and_wide, (void *)(i + 1)), 0);
+    for (unsigned i = 0; i < 50; i++) {
+        vt__estate_purge(e);
+        (void)vt__brought_find(atomic_load(&exchange[i % 8]), &b); /* it may be gone by now */
+    }
+    for (unsigned i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < 8; i++) vt__free(atomic_exchange(&exchange[i], NULL));
+    size_t n_left, n_bytes = vt__estate_bytes(e, &n_left);
+    assert_int_equal(n_bytes, n_left); /* all that stayed is free */
+    assert_int_equal(n_taken - n_given, n_left);
+    vt__own_destroy(common);
+    vt__estate_drop(e);
+    assert_int_equal(n_taken, n_given);
+    assert_int_equal(vt__estate_bytes(e, NULL), 0);
+}
+
 TEST(holding, in_a_handler_frees_wait_and_mallocs_fail) {
     struct vt_estate *e = new_estate(true);
     struct vt_own *o = vt__own_new_on(e);
