@@ -9,6 +9,8 @@
  * program's. vt__free meets them on its slow path, as VT_OWNER_OWN has the bit of LARGE. A sampled block stays in its slab,
  * which counts them in `run_slices`.
  *
+ * A heap may have blocks in memory that the program brought, beside these or alone: they are its holding's (holding.c).
+ *
  * A heap may be deleted while other threads free its blocks; who destroys one must know that nobody uses it.
  *
  * Climate: malloc.   Owns: all such heaps.   Locks: own (16, by the heap's number); heaps for the list of unused ones.
