@@ -6,7 +6,7 @@
 set(VT_JEMALLOC_SOURCES
     src/dialect/door_jemalloc.c src/dialect/jemalloc_alloc.c src/dialect/jemalloc_environment.c src/dialect/jemalloc_say.c
     src/dialect/jemalloc_names.c src/dialect/jemalloc_ctl.c src/dialect/jemalloc_nodes.c src/dialect/jemalloc_arenas.c
-    src/dialect/jemalloc_settings.c src/dialect/jemalloc_snapshot.c src/dialect/jemalloc_prof.c src/dialect/jemalloc_samples.c
+    src/dialect/jemalloc_settings.c src/dialect/jemalloc_extents.c src/dialect/jemalloc_snapshot.c src/dialect/jemalloc_prof.c src/dialect/jemalloc_samples.c
     src/dialect/jemalloc_history.c src/dialect/jemalloc_hooks.c src/dialect/jemalloc_print.c src/dialect/jemalloc_print_arena.c src/dialect/jemalloc_print_write.c
     src/probe/history.c src/dump/history_jemalloc.c)
 

@@ -27,7 +27,7 @@ set(VT_SOURCES
     src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
-    src/os/file.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
+    src/os/file.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/atlas.c src/heap/estate.c src/heap/holding.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
     src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c

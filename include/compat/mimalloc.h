@@ -377,12 +377,20 @@ MI_CALL int mi_reserve_huge_os_pages_interleave(size_t pages, size_t numa_nodes,
                                                 size_t timeout_msecs) mi_attr_noexcept;
 MI_CALL int mi_reserve_huge_os_pages(size_t pages, double max_secs,
                                      size_t *pages_reserved) mi_attr_noexcept;
-/* Always false: the program's own memory cannot be used. */
+/* Memory that the program mapped becomes an arena, for the heaps made in it alone: whole units of 64 KiB, 32 MiB at least. False: it
+ * is too small, or part of it was given before. It must stay mapped. is_zero: it reads as zero. */
 MI_CALL bool mi_manage_os_memory(void *start, size_t size, bool is_committed, bool is_large,
                                  bool is_zero, int numa_node) mi_attr_noexcept;
 MI_CALL bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committed, bool is_large,
                                     bool is_zero, int numa_node, bool exclusive,
                                     mi_arena_id_t *arena_id) mi_attr_noexcept;
+/* The same; commit_fun, if it is not committed and there is one, makes it accessible. */
+typedef bool(mi_cdecl mi_commit_fun_t)(bool commit, void *start, size_t size, bool *is_zero,
+                                       void *user_arg);
+MI_CALL bool mi_manage_memory(void *start, size_t size, bool is_committed, bool is_pinned,
+                              bool is_zero, int numa_node, bool exclusive,
+                              mi_commit_fun_t *commit_fun, void *commit_fun_arg,
+                              mi_arena_id_t *arena_id) mi_attr_noexcept;
 MI_CALL void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) mi_attr_noexcept;
 MI_CALL bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) mi_attr_noexcept;
 MI_CALL size_t mi_arena_min_alignment(void) mi_attr_noexcept;

@@ -24,6 +24,8 @@ enum vt_lock_rank {
     VT_LOCK_HEAPS, /* heap: the registry and the pool of heaps without a thread */
     VT_LOCK_OWN,   /* heap: some of the heaps beside the threads'; fork takes all, in order */
     VT_LOCK_OWN_LAST = VT_LOCK_OWN + 15,
+    VT_LOCK_ESTATE, /* heap: some of the estates; fork takes all, in order */
+    VT_LOCK_ESTATE_LAST = VT_LOCK_ESTATE + 15,
     VT_LOCK_MEDIUM, /* heap: the slabs of one medium class; fork takes all, in order */
     VT_LOCK_MEDIUM_LAST = VT_LOCK_MEDIUM + 47,
     VT_LOCK_SAMPLED, /* heap: the slabs of sampled blocks */

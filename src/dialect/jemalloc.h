@@ -6,6 +6,7 @@
  *   jemalloc_ctl.c           mallctl: names, numbers, lengths, errors; rows in jemalloc_ctl.def
  *   jemalloc_nodes.c         what these rows read and write: options, the calling thread, single blocks
  *   jemalloc_arenas.c        arenas; jemalloc_settings.c what is only kept of them
+ *   jemalloc_extents.c       memory that an arena's hooks bring
  *   jemalloc_snapshot.c      statistics
  *   jemalloc_prof.c          heap profiles in its manner, the leak summary
  *   jemalloc_hooks.c         hooks for every allocation
@@ -106,6 +107,7 @@ void *vt__je_grown(void *p, size_t before, const char *where);
 /* The heap of an arena, NULL: the threads'. False: there is no such arena. */
 bool vt__je_arena_heap(size_t i, struct vt_own **out);
 struct vt_own *vt__je_thread_heap(void); /* of the calling thread's arena; the same */
+bool vt__je_is_in_hook(void);            /* the calling thread is in one of an arena's */
 
 /* ---- heap profiles ---- */
 

@@ -31,7 +31,7 @@ static bool is_zeroed(int flags) { return (flags & MALLOCX_ZERO) != 0; }
 
 /* False: there is no such arena. */
 static bool heap_of(int flags, struct vt_own **out) {
-    unsigned arena = (unsigned)flags >> ARENA_SHIFT;
+    unsigned arena = vt__je_is_in_hook() ? 0 : (unsigned)flags >> ARENA_SHIFT;
     if (arena != 0) return vt__je_arena_heap(arena - 1, out);
     *out = vt__je_is_special() ? vt__je_thread_heap() : NULL;
     return true;

@@ -4,7 +4,8 @@
  *   1 ... n      automatic, where `narenas` asks for them; a heap of its own (heap/own.c) from the first use on
  *   above        made by arenas.create, with a heap of its own; these alone can be reset and destroyed
  *
- * Memory that no block is in belongs to none of them: it is kept and given back for all together.
+ * Memory that no block is in belongs to none of them: it is kept and given back for all together. What an arena's hooks brought is
+ * the exception (jemalloc_extents.c): it is that arena's alone.
  *
  * Climate: host, but for vt__je_arena_heap (malloc).   Owns: the table.   Locks: none.
  */
@@ -72,12 +73,12 @@ static bool begin_arena(struct vt_je_arena *a, void *hooks) {
     if (a->figures == NULL) a->figures = vt__arena_take(sizeof(*a->figures), VT_CACHE_LINE);
     bool is_done = a->heap != NULL && a->figures != NULL;
     a->started_ms = vt__os_now_ms();
-    a->hooks = hooks;
     a->name = NULL;
     a->dss = 0;
     a->oversize_threshold = a->retain_grow_limit = 0;
     for (int i = 0; i < 2; i++)
         a->decay_ms[i] = atomic_load_explicit(&new_decay_ms[i], memory_order_relaxed);
+    if (is_done) is_done = vt__je_set_hooks(a, hooks) == 0;
     atomic_store_explicit(&a->state, is_done ? VT_JE_ARENA_IS_THERE : VT_JE_ARENA_UNUSED,
                           memory_order_release);
     return is_done;
@@ -154,7 +155,9 @@ int vt__je_write_arenas_lookup(const struct vt_je_call *c, uint64_t value) {
 int vt__je_write_arena_reset(const struct vt_je_call *c, uint64_t value) {
     (void)value;
     if (!is_made(c->index[0])) return EFAULT;
-    vt__own_reset(arenas[c->index[0]].heap);
+    const struct vt_je_arena *a = &arenas[c->index[0]];
+    vt__own_reset(a->heap);
+    if (a->estate != NULL) vt__estate_purge(a->estate);
     return 0;
 }
 
@@ -166,6 +169,7 @@ int vt__je_write_arena_destroy(const struct vt_je_call *c, uint64_t value) {
     if (!atomic_compare_exchange_strong(&a->state, &there, VT_JE_ARENA_COMES)) return EFAULT;
     vt__je_count_destroyed(a->heap);
     vt__own_destroy(a->heap);
+    if (a->estate != NULL) vt__estate_drop(a->estate);
     atomic_store_explicit(&was_destroyed, true, memory_order_relaxed);
     atomic_store_explicit(&a->state, VT_JE_ARENA_UNUSED, memory_order_release);
     return 0;
@@ -175,8 +179,10 @@ int vt__je_write_arena_destroy(const struct vt_je_call *c, uint64_t value) {
 
 static void collect(size_t which) {
     for (size_t i = 1; i < vt__je_narenas(); i++)
-        if (is_there(i) && (i == which || vt__je_arena_is_all(which)))
+        if (is_there(i) && (i == which || vt__je_arena_is_all(which))) {
             vt__own_collect(arenas[i].heap);
+            if (arenas[i].estate != NULL) vt__estate_purge(arenas[i].estate);
+        }
 }
 
 int vt__je_write_purge(const struct vt_je_call *c, uint64_t value) {
@@ -186,8 +192,13 @@ int vt__je_write_purge(const struct vt_je_call *c, uint64_t value) {
     return 0;
 }
 
+/* What hooks brought has no time of its own: all of it is due. */
 int vt__je_write_decay(const struct vt_je_call *c, uint64_t value) {
-    (void)c, (void)value;
+    (void)value;
+    for (size_t i = 1; i < vt__je_narenas(); i++)
+        if (is_there(i) && arenas[i].estate != NULL &&
+            (i == c->index[0] || vt__je_arena_is_all(c->index[0])))
+            vt__estate_purge(arenas[i].estate);
     (void)vt__heap_purge_step();
     return 0;
 }

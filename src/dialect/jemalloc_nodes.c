@@ -132,7 +132,7 @@ size_t vt__je_arena_threads(size_t i) { return vt__heap_count_words(ARENA_MASK, 
 struct vt_own *vt__je_thread_heap(void) {
     struct vt_own *heap;
     const struct heap *h = vt__tls.real; /* NULL: it has just begun, or is ending */
-    if (h == NULL || !h->is_diverted) return NULL;
+    if (h == NULL || !h->is_diverted || vt__je_is_in_hook()) return NULL;
     return vt__je_arena_heap(h->dialect_word & ARENA_MASK, &heap) ? heap : NULL;
 }
 
@@ -254,7 +254,11 @@ static struct utilization utilization_of(const void *p) {
     struct vt_heap_block b;
     struct utilization u = {0};
     size_t n_out;
-    if (!vt__heap_owns(p) || !vt__heap_block(p, &b)) return u;
+    struct vt_brought brought;
+    if (vt__brought_find(p, &brought) && brought.is_block)
+        b.n_bytes = brought.block_bytes;
+    else if (!vt__heap_owns(p) || !vt__heap_block(p, &b))
+        return u;
     u.size = b.n_bytes;
     u.nregs = 1;
     if (!vt__heap_slab_use(p, &u.nregs, &n_out)) return u; /* large */

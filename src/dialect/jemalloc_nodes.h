@@ -88,13 +88,16 @@ struct vt_je_arena {
     uint8_t dss;         /* a word of jemalloc_settings.c, plus 1; 0: nobody said */
     struct vt_own *heap; /* NULL: of the threads */
     struct vt_je_snapshot *figures;
-    void *hooks; /* extent_hooks_t *; NULL: the default ones */
+    _Atomic(void *) hooks; /* extent_hooks_t *; NULL: the default ones */
+    _Atomic(struct vt_estate *)
+        estate; /* what hooks brought; NULL: they were always the default ones */
     _Atomic(const char *) name;
     int64_t decay_ms[2];                            /* dirty, muzzy; plus VT_JE_DECAY_BIAS */
     uint64_t oversize_threshold, retain_grow_limit; /* 0: nobody said */
     uint64_t started_ms;
 };
-struct vt_je_arena *vt__je_arena(size_t i); /* below VT_JE_MAX_ARENAS */
+struct vt_je_arena *vt__je_arena(size_t i);               /* below VT_JE_MAX_ARENAS */
+int vt__je_set_hooks(struct vt_je_arena *a, void *hooks); /* 0 or an error of errno.h */
 unsigned vt__je_n_automatic(void);
 unsigned vt__je_narenas(void);
 bool vt__je_arena_is_there(size_t i);  /* in use */

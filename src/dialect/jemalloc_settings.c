@@ -1,5 +1,5 @@
 /* jemalloc_settings.c - what is said about single arenas and thread caches, and has no meaning for our heap: it is kept and
- * answered. Hooks are among that; docs/decisions/extents.md tells why.
+ * answered.
  *
  * Climate: host.   Owns: which numbers of thread caches are in use.   Locks: none.
  */
@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 
 #include "dialect/jemalloc_nodes.h"
-#include "compat/jemalloc/jemalloc.h"
 #include "os/os.h"
 
 #define NAME_BYTES 32
@@ -62,66 +61,6 @@ int vt__je_read_retain_grow_limit(const struct vt_je_call *c, uint64_t *out) {
 
 int vt__je_write_retain_grow_limit(const struct vt_je_call *c, uint64_t value) {
     one(c)->retain_grow_limit = value;
-    return 0;
-}
-
-/* ---- hooks: programs copy the default ones, replace a member and write the copy back. Those may be called by the program. ---- */
-
-static void *map_extent(extent_hooks_t *hooks, void *at, size_t size, size_t align, bool *zero,
-                        bool *commit, unsigned arena) {
-    void *p = NULL;
-    (void)hooks, (void)arena;
-    size_t n_bytes = size + (align > VT_OS_PAGE ? align : 0);
-    if (at != NULL || n_bytes < size || vt__os_map(n_bytes, &p) != 0) return NULL;
-    uintptr_t from = vt_round_up((uintptr_t)p, vt_max(align, VT_OS_PAGE));
-    size_t before = from - (uintptr_t)p;
-    if (before != 0) (void)vt__os_unmap(p, before);
-    if (n_bytes - before > size) (void)vt__os_unmap((char *)from + size, n_bytes - before - size);
-    *zero = *commit = true;
-    return (void *)from;
-}
-static bool unmap_extent(extent_hooks_t *hooks, void *at, size_t size, bool committed,
-                         unsigned arena) {
-    (void)hooks, (void)committed, (void)arena;
-    return vt__os_unmap(at, size) != 0;
-}
-static void destroy_extent(extent_hooks_t *hooks, void *at, size_t size, bool committed,
-                           unsigned arena) {
-    (void)unmap_extent(hooks, at, size, committed, arena);
-}
-static bool commit_extent(extent_hooks_t *hooks, void *at, size_t size, size_t offset,
-                          size_t length, unsigned arena) {
-    (void)hooks, (void)at, (void)size, (void)offset, (void)length, (void)arena;
-    return true; /* there is nothing to commit: refused, as by the original where memory is overcommitted */
-}
-static bool purge_extent(extent_hooks_t *hooks, void *at, size_t size, size_t offset, size_t length,
-                         unsigned arena) {
-    (void)hooks, (void)size, (void)arena;
-    return vt__os_purge((char *)at + offset, length) != 0;
-}
-static bool split_extent(extent_hooks_t *hooks, void *at, size_t size, size_t size_a, size_t size_b,
-                         bool committed, unsigned arena) {
-    (void)hooks, (void)at, (void)size, (void)size_a, (void)size_b, (void)committed, (void)arena;
-    return false;
-}
-static bool merge_extents(extent_hooks_t *hooks, void *a, size_t size_a, void *b, size_t size_b,
-                          bool committed, unsigned arena) {
-    (void)hooks, (void)a, (void)size_a, (void)b, (void)size_b, (void)committed, (void)arena;
-    return false;
-}
-static extent_hooks_t default_hooks = {map_extent,    unmap_extent,  destroy_extent,
-                                       commit_extent, commit_extent, purge_extent,
-                                       purge_extent,  split_extent,  merge_extents};
-
-int vt__je_read_extent_hooks(const struct vt_je_call *c, uint64_t *out) {
-    const struct vt_je_arena *a = one(c);
-    if (a == NULL) return EFAULT;
-    *out = (uintptr_t)(a->hooks != NULL ? a->hooks : &default_hooks);
-    return 0;
-}
-
-int vt__je_write_extent_hooks(const struct vt_je_call *c, uint64_t value) {
-    one(c)->hooks = (void *)(uintptr_t)value;
     return 0;
 }
 

@@ -96,26 +96,40 @@ static void take_run(void *arg, size_t n_bytes) {
     out->stat[VT_JE_LARGE_BYTES] += n_bytes;
 }
 
-/* What a heap beside the threads' has, and did. Of its large blocks that are gone the sizes are not known. */
-static void take_heap(struct vt_own *heap, struct vt_je_snapshot *out) {
-    struct vt_own_stats s;
+/* What a heap beside the threads' has, and did; its large blocks were counted in `out`. Of those that are gone the sizes are not
+ * known. */
+static void take_heap_stats(const struct vt_own_stats *s, struct vt_je_snapshot *out) {
     uint64_t *n = out->stat;
-    vt__own_stats(heap, &s, take_run, out);
-    take_bins(out, s.classes);
+    take_bins(out, s->classes);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
-        out->bin[c][VT_JE_BIN_NDALLOC] = s.n_taken[c] - vt_min(s.n_taken[c], s.classes[c].n_live);
-        n[VT_JE_SMALL] += s.classes[c].n_live * vt__class_bytes(c);
-        n[VT_JE_ACTIVE] += s.classes[c].resident_bytes;
-        n[VT_JE_MAPPED] += s.classes[c].slab_bytes;
+        const struct vt_class_stats *k = &s->classes[c];
+        out->bin[c][VT_JE_BIN_NDALLOC] = s->n_taken[c] - vt_min(s->n_taken[c], k->n_live);
+        n[VT_JE_SMALL] += k->n_live * vt__class_bytes(c);
+        n[VT_JE_ACTIVE] += k->resident_bytes;
+        n[VT_JE_MAPPED] += k->slab_bytes;
     }
     add_all_up(out);
-    n[VT_JE_LARGE_NDALLOC] = s.n_runs_taken - vt_min(s.n_runs_taken, n[VT_JE_LARGE_NMALLOC]);
-    n[VT_JE_LARGE_NMALLOC] = s.n_runs_taken;
+    n[VT_JE_LARGE_NDALLOC] = s->n_runs_taken - vt_min(s->n_runs_taken, n[VT_JE_LARGE_NMALLOC]);
+    n[VT_JE_LARGE_NMALLOC] = s->n_runs_taken;
     n[VT_JE_ALLOCATED] = n[VT_JE_SMALL] + n[VT_JE_LARGE_BYTES];
     n[VT_JE_ACTIVE] += n[VT_JE_LARGE_BYTES];
     n[VT_JE_MAPPED] += n[VT_JE_LARGE_BYTES];
     n[VT_JE_RESIDENT] = n[VT_JE_ACTIVE];
     n[VT_JE_ACTIVE_PAGES] = n[VT_JE_ACTIVE] / VT_OS_PAGE;
+}
+
+static void take_heap(struct vt_own *heap, struct vt_je_snapshot *out) {
+    struct vt_own_stats s;
+    vt__own_stats(heap, &s, take_run, out);
+    take_heap_stats(&s, out);
+}
+
+/* Of what hooks brought, memory that no block is in is the arena's, too. */
+static void add_free(struct vt_je_arena *a, struct vt_je_snapshot *out) {
+    size_t n_free = 0;
+    if (a->estate != NULL) (void)vt__estate_bytes(a->estate, &n_free);
+    out->stat[VT_JE_MAPPED] += n_free;
+    out->stat[VT_JE_DIRTY_PAGES] += n_free / VT_OS_PAGE;
 }
 
 #define WORDS (sizeof(struct vt_je_snapshot) / sizeof(uint64_t))
@@ -133,12 +147,28 @@ static void subtract(struct vt_je_snapshot *from, const struct vt_je_snapshot *p
     for (size_t i = 0; i < WORDS; i++) a[i] -= vt_min(a[i], b[i]);
 }
 
+/* The heap's figures know nothing of what hooks brought. */
+static void add_brought(struct vt_je_snapshot *to) {
+    uint64_t *sum = (uint64_t *)to;
+    for (size_t i = 1; i < vt_min(vt__je_narenas(), VT_JE_MAX_ARENAS); i++) {
+        struct vt_je_arena *a = vt__je_arena(i);
+        struct vt_je_snapshot part = {.epoch = 0};
+        struct vt_own_stats s;
+        if (!vt__je_arena_is_there(i) || a->estate == NULL) continue;
+        vt__own_brought_stats(a->heap, &s, take_run, &part);
+        take_heap_stats(&s, &part);
+        add_free(a, &part);
+        for (size_t k = 0; k < WORDS; k++) sum[k] += ((const uint64_t *)&part)[k];
+    }
+}
+
 static void take_arenas(struct vt_je_snapshot *rest) {
     for (size_t i = 1; i < vt_min(vt__je_narenas(), VT_JE_MAX_ARENAS); i++) {
         struct vt_je_arena *a = vt__je_arena(i);
         struct vt_je_snapshot now = {.epoch = 0};
         if (!vt__je_arena_is_there(i)) continue;
         take_heap(a->heap, &now);
+        add_free(a, &now);
         now.stat[VT_JE_THREADS] = vt__je_arena_threads(i);
         subtract(rest, &now);
         publish(&now, a->figures);
@@ -169,6 +199,7 @@ void vt__je_refresh(void) {
     vt__heap_each_large(count_large, &now);
     estimate_frees(&now);
     take_stats(&now, &stats);
+    add_brought(&now);
     struct vt_je_snapshot rest = now;
     take_arenas(&rest);
     publish(&rest, &of_threads);

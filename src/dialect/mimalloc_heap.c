@@ -193,7 +193,9 @@ VT_EXPORT bool mi_heap_contains(const mi_heap_t *heap, const void *p) {
 }
 VT_EXPORT bool mi_heap_contains_block(mi_heap_t *heap, const void *p) {
     struct vt_heap_block b;
-    return vt__heap_block(p, &b) && mi_heap_contains(heap, p);
+    struct vt_brought brought;
+    bool is_block = vt__heap_block(p, &b) || (vt__brought_find(p, &brought) && brought.is_block);
+    return is_block && mi_heap_contains(heap, p);
 }
 VT_EXPORT bool mi_heap_check_owned(mi_heap_t *heap, const void *p) {
     return (uintptr_t)p % sizeof(void *) == 0 && mi_heap_contains(heap, p);

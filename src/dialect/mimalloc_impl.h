@@ -155,8 +155,18 @@ void vt__mi_fill(void *stats, const struct vt_mi_field *fields, size_t n);
 char *vt__mi_json(const struct vt_mi_figures *f, const struct vt_mi_field *fields, size_t n,
                   size_t stat_version, size_t buf_bytes, char *buf);
 
-/* A tract of this number; 0 or an errno. */
-int vt__mi_reserve(size_t n_bytes, bool is_exclusive, unsigned *number);
+/* ---- arenas, by number; 0 is none ---- */
+
+struct vt_mi_arena {
+    struct vt_tract *tract;   /* reserved, or */
+    struct vt_estate *estate; /* brought by the program */
+    char *at;
+    size_t n_bytes;
+};
+bool vt__mi_arena(intptr_t id, struct vt_mi_arena *out); /* false: there is none */
+bool vt__mi_next_arena(intptr_t *id, struct vt_mi_arena *out);
+int vt__mi_reserve(size_t n_bytes, bool is_exclusive, unsigned *number); /* 0 or an errno */
+bool vt__mi_manage(void *start, size_t size, bool is_committed, bool is_zero, unsigned *number);
 
 VT_HIDDEN_END
 

@@ -4,16 +4,10 @@
 #define VT_DIALECT_MIMALLOC_TYPED_H
 
 #include <errno.h>
-#include <limits.h>
 
 #include "dialect/mimalloc_impl.h"
 
-/* ---- arenas: an id is the number of a tract, 0 is none ---- */
-
-static struct vt_tract *tract_of(mi_arena_id_t id) {
-    intptr_t number = (intptr_t)id;
-    return number >= 0 && number <= INT_MAX ? vt__tract((unsigned)number) : NULL;
-}
+/* ---- arenas: an id is a number, 0 is none ---- */
 
 VT_EXPORT int mi_reserve_os_memory_ex(size_t size, bool commit, bool allow_large, bool exclusive,
                                       mi_arena_id_t *arena_id) {
@@ -34,17 +28,34 @@ VT_EXPORT int mi_reserve_huge_os_pages_at_ex(size_t pages, int numa_node, size_t
 VT_EXPORT bool mi_manage_os_memory_ex(void *start, size_t size, bool is_committed, bool is_large,
                                       bool is_zero, int numa_node, bool exclusive,
                                       mi_arena_id_t *arena_id) {
-    (void)exclusive;
+    unsigned number = 0;
+    (void)is_large, (void)numa_node, (void)exclusive;
+    bool is_done = vt__mi_manage(start, size, is_committed, is_zero, &number);
+    if (arena_id != NULL) *arena_id = (mi_arena_id_t)(intptr_t)(is_done ? number : 0);
+    return is_done;
+}
+
+/* The program's function makes all of it accessible at once; it is never asked to take that back. */
+VT_EXPORT bool mi_manage_memory(void *start, size_t size, bool is_committed, bool is_pinned,
+                                bool is_zero, int numa_node, bool exclusive,
+                                mi_commit_fun_t *commit_fun, void *commit_fun_arg,
+                                mi_arena_id_t *arena_id) {
     if (arena_id != NULL) *arena_id = (mi_arena_id_t)0;
-    return mi_manage_os_memory(start, size, is_committed, is_large, is_zero, numa_node);
+    if (!is_committed && commit_fun != NULL) {
+        bool is_cleared = false;
+        if (!commit_fun(/* commit */ true, start, size, &is_cleared, commit_fun_arg)) return false;
+        is_committed = true;
+        is_zero |= is_cleared;
+    }
+    return mi_manage_os_memory_ex(start, size, is_committed, is_pinned, is_zero, numa_node,
+                                  exclusive, arena_id);
 }
 
 VT_EXPORT void *mi_arena_area(mi_arena_id_t arena_id, size_t *size) {
-    size_t n_bytes = 0;
-    const struct vt_tract *t = tract_of(arena_id);
-    void *at = t != NULL ? vt__tract_area(t, &n_bytes) : NULL;
-    if (size != NULL) *size = n_bytes;
-    return at;
+    struct vt_mi_arena a;
+    (void)vt__mi_arena((intptr_t)arena_id, &a);
+    if (size != NULL) *size = a.n_bytes;
+    return a.at;
 }
 
 VT_EXPORT bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) {
@@ -54,9 +65,10 @@ VT_EXPORT bool mi_arena_contains(mi_arena_id_t arena_id, const void *p) {
 }
 
 VT_EXPORT mi_heap_t *mi_heap_new_in_arena(mi_arena_id_t arena_id) {
-    struct vt_tract *t = tract_of(arena_id);
+    struct vt_mi_arena a;
     if ((intptr_t)arena_id == 0) return mi_heap_new(); /* in any */
-    return t != NULL ? (mi_heap_t *)vt__own_new_in(t) : NULL;
+    if (!vt__mi_arena((intptr_t)arena_id, &a)) return NULL;
+    return (mi_heap_t *)(a.tract != NULL ? vt__own_new_in(a.tract) : vt__own_new_on(a.estate));
 }
 
 VT_EXPORT mi_heap_t *mi_heap_new_ex(int heap_tag, bool allow_destroy, mi_arena_id_t arena_id) {

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "heap/estate.h"
 #include "heap/fast.h"
 #include "heap/impl.h"
 #include "heap/shelf.h"
@@ -345,11 +346,26 @@ static void free_large(struct slab *s, void *p) {
     vt__poll();
 }
 
+/* Of memory that the program brought. */
+static VT_COLD void free_brought(void *p) {
+    struct vt_estate *e;
+    if (!vt__enter()) {
+        defer(p);
+        return;
+    }
+    count_freed(vt__brought_free(p, &e));
+    vt__leave();
+    vt__estate_settle(e);
+    vt__poll();
+}
+
 void vt__free_outside(void *p) {
-    if (p != NULL)
+    bool is_brought = p != NULL && vt__is_brought(p);
+    if ((p == NULL || is_brought) && is_watched()) tell_hooks_freed(p);
+    if (is_brought)
+        free_brought(p);
+    else if (p != NULL)
         vt__life_foreign_free(p);
-    else if (is_watched())
-        tell_hooks_freed(p);
 }
 
 static void free_sampled(struct slab *s, struct block *b) {
@@ -493,7 +509,8 @@ static size_t usable_of(const struct slab *s) {
 VT_NOINLINE static size_t usable_size_slow(const void *p) {
     if (p == NULL) return 0;
     const struct slab *s = head_of(p);
-    return s != NULL ? usable_of(s) : vt__life_foreign_usable_size(p);
+    if (s != NULL) return usable_of(s);
+    return vt__is_brought(p) ? vt__brought_usable(p) : vt__life_foreign_usable_size(p);
 }
 
 /* Some programs (redis) ask this as often as they call malloc. A freed block that is not noticed here is noticed by what
@@ -512,7 +529,7 @@ size_t vt__usable_size(const void *p) {
 
 void vt__free_sized(void *p, size_t n_bytes) {
 #if VT_HARDEN > 1
-    if (p != NULL && vt__is_in_window(p)) {
+    if (p != NULL && (vt__is_in_window(p) || vt__is_brought(p))) {
         size_t usable = vt__usable_size(p);
         if (n_bytes > usable) vt__bad_size(p, n_bytes, usable);
     }
@@ -584,9 +601,17 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     return to;
 }
 
+static VT_COLD bool resize_brought(void *p, size_t n_bytes) {
+    if (!vt__is_brought(p) || !vt__enter()) return false;
+    bool is_done = vt__brought_resize(p, n_bytes);
+    vt__leave();
+    return is_done;
+}
+
 bool vt__resize_in_place(void *p, size_t n_bytes) {
     struct slab *s = head_of(p);
-    if (s == NULL || n_bytes > PTRDIFF_MAX) return false;
+    if (n_bytes > PTRDIFF_MAX) return false;
+    if (s == NULL) return resize_brought(p, n_bytes);
     if (!is_large(s)) return n_bytes <= usable_of(s);
     if (!vt__enter()) return false;
     size_t usable = vt__large_usable(s);
@@ -604,12 +629,20 @@ static void *resized(const void *from, void *to, size_t n_bytes) {
     return to;
 }
 
+/* It stays where it is if it can, else it becomes one of the thread's. */
+static VT_COLD void *realloc_outside(void *p, size_t n_bytes) {
+    if (!vt__is_brought(p)) return vt__life_foreign_realloc(p, n_bytes);
+    size_t usable = vt__brought_usable(p);
+    if (n_bytes >= usable / 2 && resize_brought(p, n_bytes)) return told_again(p, n_bytes);
+    return realloc_by_copy(p, usable, n_bytes);
+}
+
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
     if (n_bytes == 0) return vt__life_realloc_0(p);
     if (n_bytes > PTRDIFF_MAX) return no_memory(n_bytes);
     struct slab *s = head_of(p);
-    if (s == NULL) return vt__life_foreign_realloc(p, n_bytes);
+    if (s == NULL) return realloc_outside(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
         if (!vt__enter()) return no_memory(n_bytes);

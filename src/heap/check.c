@@ -25,9 +25,13 @@ static void put_size(struct report *r, size_t n_bytes, const char *behind) {
     vt__text_put(&r->text, behind);
 }
 
-static void put_class(struct report *r, const struct slab *head) {
-    put_size(r, vt__classes[head->cls].block_bytes, " bytes (class ");
-    put_size(r, head->cls, ")");
+static void put_block(struct report *r, size_t block_bytes) {
+    if (block_bytes > VT_MEDIUM_MAX) {
+        put_size(r, block_bytes, " bytes (large)");
+        return;
+    }
+    put_size(r, block_bytes, " bytes (class ");
+    put_size(r, vt__class_of(block_bytes), ")");
 }
 
 VT_NORETURN static void end(struct report *r) {
@@ -36,12 +40,23 @@ VT_NORETURN static void end(struct report *r) {
     vt__os_abort();
 }
 
-void vt__double_free(const void *p, const struct slab *head) {
+void vt__already_free(const void *p, size_t block_bytes) {
     struct report r;
     begin(&r, "double free of", p);
     vt__text_put(&r.text, "block of ");
-    put_class(&r, head);
+    put_block(&r, block_bytes);
     vt__text_put(&r.text, " is already free");
+    end(&r);
+}
+
+void vt__double_free(const void *p, const struct slab *head) {
+    vt__already_free(p, vt__classes[head->cls].block_bytes);
+}
+
+void vt__no_block(const void *p) {
+    struct report r;
+    begin(&r, "double free of", p);
+    vt__text_put(&r.text, "no block is there, it was freed or never allocated");
     end(&r);
 }
 
@@ -59,16 +74,12 @@ static const struct slab *large_around(slab_id i) {
     return NULL;
 }
 
-VT_NORETURN static void not_a_start(const void *p, size_t inside, const struct slab *head,
-                                    size_t block_bytes) {
+void vt__not_a_start(const void *p, size_t inside, size_t block_bytes) {
     struct report r;
     begin(&r, "free of", p);
     vt__text_put(&r.text, "not the start of a block: ");
     put_size(&r, inside, " bytes inside a block of ");
-    if (block_bytes > VT_MEDIUM_MAX)
-        put_size(&r, block_bytes, " bytes (large)");
-    else
-        put_class(&r, head);
+    put_block(&r, block_bytes);
     end(&r);
 }
 
@@ -80,18 +91,13 @@ void vt__bad_free(const void *p) {
                                : owner == VT_OWNER_NONE ? large_around(i)
                                                         : NULL;
     if (large != NULL)
-        not_a_start(p, (uintptr_t)p - vt__slice_address(vt__slab_id(large)), large,
-                    vt__large_usable(large));
-    if (owner == VT_OWNER_NONE) {
-        struct report r;
-        begin(&r, "double free of", p);
-        vt__text_put(&r.text, "no block is there, it was freed or never allocated");
-        end(&r);
-    }
+        vt__not_a_start(p, (uintptr_t)p - vt__slice_address(vt__slab_id(large)),
+                        vt__large_usable(large));
+    if (owner == VT_OWNER_NONE) vt__no_block(p);
     const struct slab *head = (owner & VT_OWNER_INNER) != 0 ? s - s->delta : s;
     size_t block_bytes = vt__classes[head->cls].block_bytes;
     size_t inside = ((uintptr_t)p - vt__slice_address(vt__slab_id(head))) % block_bytes;
-    if (inside != 0) not_a_start(p, inside, head, block_bytes);
+    if (inside != 0) vt__not_a_start(p, inside, block_bytes);
     vt__double_free(p, head);
 }
 

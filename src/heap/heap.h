@@ -114,11 +114,33 @@ int vt__tract_new(size_t n_bytes, bool at_once, unsigned *number); /* 0 or a neg
 struct vt_tract *vt__tract(unsigned number);                       /* NULL: there is none */
 void *vt__tract_area(const struct vt_tract *t, size_t *n_bytes);
 
+/* estate.c: memory that the program brings, outside the window, for heaps beside the threads'. It is given by vt__estate_add, or by a
+ * source, which is called with no lock held and may allocate. Sizes and addresses are multiples of VT_OS_PAGE. */
+struct vt_estate;
+struct vt_source {
+    void *(*take)(void *arg, size_t n_bytes, size_t align, bool *is_zero); /* NULL: there is none */
+    bool (*give)(void *arg, void *at, size_t n_bytes); /* as it was taken; false: it stays ours */
+    void (*drop)(void *arg, void *at, size_t n_bytes); /* the same, and it does not */
+    /* Part of what was taken holds nothing; true: it reads as zero now. */
+    bool (*purge)(void *arg, void *at, size_t n_bytes, size_t offset, size_t length);
+    size_t (*grow_max)(void *arg); /* no more is taken at once, but for a block that needs it */
+};
+/* There for good. NULL: no memory. No source: all there is comes from vt__estate_add. */
+struct vt_estate *vt__estate_new(const struct vt_source *source, void *arg);
+/* 0, or -EINVAL: not whole pages, or in the window; -EEXIST: part of it was brought before; -ENOMEM; -EAGAIN: in a handler */
+int vt__estate_add(struct vt_estate *e, void *at, size_t n_bytes, bool is_zero);
+size_t vt__estate_bytes(struct vt_estate *e, size_t *n_free); /* n_free may be NULL */
+void vt__estate_purge(struct vt_estate *e); /* what is free goes back to the source, or is purged */
+void vt__estate_drop(struct vt_estate *e);  /* all of it is free, and goes back */
+
 /* Heaps beside the threads': any thread may allocate from one, vt__free finds it by the block. */
 struct vt_own;
 struct vt_own *vt__own_new(void); /* NULL: no memory */
 struct vt_own *vt__own_new_in(
     struct vt_tract *t); /* all its memory comes from there, and what is deleted goes back there */
+struct vt_own *vt__own_new_on(struct vt_estate *e); /* the same for memory that was brought */
+bool vt__own_use(struct vt_own *o,
+                 struct vt_estate *e); /* from now on, always the same one; NULL: as everybody's */
 struct vt_own *vt__own_new_counted(
     void); /* one whose figures are exact: threads keep none of its blocks at hand */
 void *vt__own_alloc(
@@ -144,6 +166,15 @@ struct vt_own_area {
 };
 bool vt__own_area(struct vt_own *o, size_t n,
                   struct vt_own_area *out); /* its n-th slab or large block; false: it has fewer */
+
+/* holding.c: what is known of an address in memory that was brought; false: no blocks are there. Any address may be asked about. */
+struct vt_brought {
+    struct vt_own *own; /* NULL: it was deleted */
+    bool is_block;      /* one that is in use starts there */
+    size_t block_bytes;
+    size_t n_blocks, n_used; /* of the slab; 1 and 1: the block is not in one */
+};
+bool vt__brought_find(const void *p, struct vt_brought *out);
 
 /* The same for the calling thread's heap and what all threads share, from *cursor on, 0 at first (visit.c). */
 bool vt__heap_area(size_t *cursor, struct vt_own_area *out);
@@ -191,6 +222,9 @@ struct vt_own_stats {
 };
 void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
                    void (*visit_run)(void *arg, size_t n_bytes), void *arg);
+void vt__own_brought_stats(struct vt_own *o, struct vt_own_stats *out,
+                           void (*visit_run)(void *arg, size_t n_bytes),
+                           void *arg); /* what of that is in memory that was brought */
 /* Threads whose word of the dialect, under the mask, is this. */
 size_t vt__heap_count_words(uint64_t mask, uint64_t value);
 /* Of the slab that holds p: its blocks, and how many of them are out. False: p is in none. */

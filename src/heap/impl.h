@@ -463,6 +463,10 @@ VT_NORETURN VT_COLD void vt__bad_free(const void *p);
 VT_NORETURN VT_COLD void vt__bad_link(const struct block *b, unsigned cls);
 VT_NORETURN VT_COLD void vt__bad_size(const void *p, size_t n_bytes, size_t usable);
 VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head);
+/* The same where no slab tells: its block is free, p is so far inside of one, there is none. */
+VT_NORETURN VT_COLD void vt__already_free(const void *p, size_t block_bytes);
+VT_NORETURN VT_COLD void vt__not_a_start(const void *p, size_t inside, size_t block_bytes);
+VT_NORETURN VT_COLD void vt__no_block(const void *p);
 
 /* alloc.c */
 void vt__poll(void); /* at the end of a slow path, with no lock held */

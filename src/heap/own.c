@@ -9,6 +9,8 @@
  * program's. vt__free meets them on its slow path, as VT_OWNER_OWN has the bit of LARGE. A sampled block stays in its slab,
  * which counts them in `run_slices`.
  *
+ * A heap may have blocks in memory that the program brought, beside these or alone: they are its holding's (holding.c).
+ *
  * A heap may be deleted while other threads free its blocks; who destroys one must know that nobody uses it.
  *
  * Climate: malloc.   Owns: all such heaps.   Locks: own (16, by the heap's number); heaps for the list of unused ones.
@@ -16,6 +18,7 @@
  */
 #include <errno.h>
 
+#include "heap/estate.h"
 #include "heap/fast.h"
 #include "heap/impl.h"
 #include "heap/own_cache.h"
@@ -26,7 +29,9 @@
 struct vt_own {
     struct own_head head; /* see own_cache.h; first, and changed under the lock */
     struct vt_lock *lock;
-    struct vt_tract *tract; /* where its memory comes from; NULL: as everybody's */
+    struct vt_tract *tract;             /* where its memory comes from; NULL: as everybody's */
+    _Atomic(struct vt_estate *) estate; /* the same, of memory that was brought: holding.c has it */
+    struct vt_holding *holding;         /* NULL: it never had such memory */
     /* under the lock */
     bool
         is_live; /* false: deleted; slabs in which a block is sampled or kept, or of a tract, stay until they are empty */
@@ -142,6 +147,37 @@ struct vt_own *vt__own_new_counted(void) {
 struct vt_own *vt__own_new_in(struct vt_tract *t) {
     vt__tract_set_apart(t);
     return new_own(t, /* counted */ false);
+}
+
+bool vt__own_use(struct vt_own *o, struct vt_estate *e) {
+    if (!vt__enter()) return false;
+    vt_lock(o->lock);
+    if (e != NULL && o->holding == NULL) o->holding = vt__holding_new();
+    bool is_done = e == NULL || o->holding != NULL;
+    if (is_done && e != NULL && !vt__holding_is_in(o->holding, e))
+        vt__holding_begin(o->holding, o, e);
+    /* release: its holding; pairs with estate_of */
+    if (is_done) atomic_store_explicit(&o->estate, e, memory_order_release);
+    vt_unlock(o->lock);
+    vt__leave();
+    return is_done;
+}
+
+struct vt_own *vt__own_new_on(struct vt_estate *e) {
+    struct vt_own *o = vt__own_new();
+    if (o == NULL || vt__own_use(o, e)) return o;
+    vt__own_destroy(o);
+    return NULL;
+}
+
+static struct vt_estate *estate_of(struct vt_own *o) {
+    return atomic_load_explicit(&o->estate, memory_order_acquire);
+}
+
+/* It has no more blocks there. By who destroys or deletes it. */
+static void leave_estate(struct vt_own *o) {
+    atomic_store_explicit(&o->estate, NULL, memory_order_relaxed);
+    if (o->holding != NULL) vt__holding_begin(o->holding, o, /* estate */ NULL);
 }
 
 static bool is_empty(const struct vt_own *o) {
@@ -261,11 +297,55 @@ static void *take_run(struct vt_own *o, struct heap *h, void *p, size_t n_bytes)
     return p;
 }
 
-static void *alloc_by_lock(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
-    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) {
-        errno = ENOMEM;
-        return NULL;
+static void *no_memory(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* The block's size is what it would be in the window. */
+static struct vt_wish wish_for(size_t align, size_t skipped, size_t n_bytes, bool zero) {
+    struct vt_wish w = {.align = align, .skipped = skipped, .cls = VT_CLASS_NONE, .zero = zero};
+    size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
+    if (skipped == 0 && align <= VT_SLICE && n <= VT_MEDIUM_MAX) {
+        w.cls = vt__class_aligned(n, align);
+        w.block_bytes = vt__class_bytes(w.cls);
+    } else {
+        w.block_bytes = vt_round_up(skipped + vt_max(n_bytes, 1), VT_OS_PAGE) - skipped;
     }
+    return w;
+}
+
+static void *take_brought(struct vt_own *o, struct heap *h, struct vt_wish *w, size_t n_bytes) {
+    void *p = vt__holding_take(o->holding, w);
+    if (p == NULL) return NULL;
+    if (w->cls >= VT_N_SMALL) h->bytes.allocated += w->block_bytes;
+    if (!w->is_sampled) return p;
+    unsigned draw = w->cls != VT_CLASS_NONE ? w->cls : vt__draw_of_large(w->block_bytes);
+    vt__probe_allocated(p, n_bytes, w->block_bytes, vt__draw_again(h, draw));
+    return p;
+}
+
+/* Each turn with no lock held in between: who brings memory may allocate. */
+static void *alloc_brought(struct vt_own *o, struct vt_estate *e, struct vt_wish w,
+                           size_t n_bytes) {
+    for (bool is_first = true;; is_first = false) {
+        struct heap *h = begin();
+        if (h == NULL) return NULL;
+        if (is_first)
+            w.is_sampled = w.cls != VT_CLASS_NONE
+                               ? is_drawn(h, w.cls)
+                               : vt__draw_large(h, vt__draw_of_large(w.block_bytes), w.block_bytes);
+        void *p = end(h, take_brought(o, h, &w, n_bytes), n_bytes);
+        if (p != NULL) return p;
+        if (!vt__estate_grow(e, vt__wish_pages(&w), w.align)) return no_memory();
+    }
+}
+
+static void *alloc_by_lock(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
+    if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return no_memory();
+    struct vt_estate *e = estate_of(o);
+    if (e != NULL)
+        return alloc_brought(o, e, wish_for(align, /* skipped */ 0, n_bytes, zero), n_bytes);
     struct heap *h = begin();
     if (h == NULL) return NULL;
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
@@ -287,6 +367,8 @@ void *vt__own_alloc(struct vt_own *o, size_t align, size_t n_bytes, bool zero) {
 }
 
 void *vt__own_alloc_behind(struct vt_own *o, size_t skipped, size_t n_bytes, bool zero) {
+    struct vt_estate *e = estate_of(o);
+    if (e != NULL) return alloc_brought(o, e, wish_for(VT_SLICE, skipped, n_bytes, zero), n_bytes);
     struct heap *h = begin();
     if (h == NULL) return NULL;
     void *run = vt__large_alloc_in(o->tract, n_bytes, VT_SLICE, skipped, zero);
@@ -445,12 +527,14 @@ static void free_all(struct vt_own *o, bool stays_live) {
     vt_unlock(o->lock);
     destroy_runs(runs);
     destroy_slabs(slabs);
+    if (o->holding != NULL) vt__holding_free_all(o->holding);
 }
 
 void vt__own_destroy(struct vt_own *o) {
     if (!vt__enter())
         return; /* in a handler: the heap is lost, which is better than half destroyed */
     free_all(o, /* stays_live */ false);
+    leave_estate(o);
     put_away(o);
     vt__leave();
     vt__poll();
@@ -491,6 +575,8 @@ void vt__own_delete(struct vt_own *o) {
     __atomic_store_n(&o->head.stamp, o->head.stamp + 1, __ATOMIC_RELAXED); /* as above */
     o->is_live = false;
     bool is_gone = is_empty(o);
+    if (o->holding != NULL) vt__holding_leave_all(o->holding);
+    leave_estate(o);
     vt_unlock(o->lock);
     if (is_gone) put_away(o);
     vt__leave();
@@ -520,7 +606,8 @@ void vt__own_collect(struct vt_own *o) {
 /* ---- asking ---- */
 
 struct vt_own *vt__own_of(const void *p) {
-    if (!vt__is_in_window(p)) return NULL;
+    struct vt_brought b;
+    if (!vt__is_in_window(p)) return vt__brought_find(p, &b) ? b.own : NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_LARGE) return run_own(s);
@@ -587,6 +674,7 @@ bool vt__own_area(struct vt_own *o, size_t n, struct vt_own_area *out) {
             describe_run(vt__slab(i), out);
             is_there = true;
         }
+    if (!is_there && o->holding != NULL) is_there = vt__holding_area(o->holding, &n, out);
     vt_unlock(o->lock);
     vt__leave();
     return is_there;
@@ -616,6 +704,17 @@ void vt__own_stats(struct vt_own *o, struct vt_own_stats *out,
     }
     for (slab_id i = o->runs; i != 0; i = vt__slab(i)->next)
         visit_run(arg, vt__large_usable(vt__slab(i)));
+    if (o->holding != NULL) vt__holding_stats(o->holding, out, visit_run, arg);
+    vt_unlock(o->lock);
+    vt__leave();
+}
+
+void vt__own_brought_stats(struct vt_own *o, struct vt_own_stats *out,
+                           void (*visit_run)(void *arg, size_t n_bytes), void *arg) {
+    *out = (struct vt_own_stats){.n_runs_taken = 0};
+    if (!vt__enter()) return;
+    vt_lock(o->lock);
+    if (o->holding != NULL) vt__holding_stats(o->holding, out, visit_run, arg);
     vt_unlock(o->lock);
     vt__leave();
 }

@@ -82,9 +82,17 @@ VT_READS_RACILY static void add_slab(const struct slab *s, struct vt_class_stats
     k->resident_bytes += resident_bytes(s, carved);
 }
 
+static bool brought_use(const void *p, size_t *n_blocks, size_t *n_out) {
+    struct vt_brought b;
+    if (!vt__brought_find(p, &b) || b.n_blocks == 1) return false;
+    *n_blocks = b.n_blocks;
+    *n_out = b.n_used;
+    return true;
+}
+
 VT_READS_RACILY bool vt__heap_slab_use(const void *p, size_t *n_blocks, size_t *n_out) {
     struct vt_class_stats k = {0};
-    if (!vt__is_in_window(p)) return false;
+    if (!vt__is_in_window(p)) return brought_use(p, n_blocks, n_out);
     const struct slab *s = vt__slab(vt__slice_of(p));
     uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
     if (owner == VT_OWNER_NONE || owner == VT_OWNER_LARGE || (owner & VT_OWNER_INNER) != 0)

@@ -10,6 +10,7 @@
  *
  * Climate: malloc.   Owns: all heaps, the pool.   Locks: heaps.
  */
+#include "heap/estate.h"
 #include "heap/impl.h"
 #include "heap/own_cache.h"
 #include "heap/secure.h"
@@ -335,7 +336,8 @@ int vt__heap_start(void) {
 }
 
 bool vt__heap_owns(const void *p) {
-    if (!vt__is_in_window(p)) return false;
+    struct vt_brought b;
+    if (!vt__is_in_window(p)) return vt__brought_find(p, &b);
     return atomic_load_explicit(&vt__slab(vt__slice_of(p))->owner, memory_order_relaxed) !=
            VT_OWNER_NONE;
 }
@@ -351,6 +353,7 @@ void vt__heap_fork_prepare(void) {
     vt__probe_fork_prepare();
     vt_lock(&vt__heaps_lock);
     vt__owns_fork_prepare();
+    vt__estates_fork_prepare();
     vt__medium_fork_prepare();
     vt__chunks_fork_prepare();
     vt__arena_fork_prepare();
@@ -368,6 +371,7 @@ void vt__heap_fork_done(bool is_child) {
     vt__arena_fork_done(is_child);
     vt__chunks_fork_done(is_child);
     vt__medium_fork_done(is_child);
+    vt__estates_fork_done(is_child);
     vt__owns_fork_done(is_child);
     if (is_child)
         vt_lock_reset(&vt__heaps_lock);

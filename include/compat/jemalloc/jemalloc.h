@@ -117,8 +117,8 @@ JEMALLOC_ALSO(malloc_stats_print);
 extern const char *je_malloc_conf;
 extern void (*je_malloc_message)(void *opaque, const char *s);
 
-/* What an arena would take its memory by. They are kept and reported, but never called: all memory is ours. False
- * is success. */
+/* What an arena takes its memory by, but for arena 0, whose hooks are kept and never called. They are called with no lock held and may
+ * allocate. False means success, but for alloc. decommit, split and merge are never called. */
 typedef struct extent_hooks_s extent_hooks_t;
 typedef void *(extent_alloc_t)(extent_hooks_t *hooks, void *new_addr, size_t size, size_t alignment,
                                bool *zero, bool *commit, unsigned arena_ind);

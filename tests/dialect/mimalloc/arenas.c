@@ -90,13 +90,6 @@ static void check_none(void) {
     CHECK_TRUE(mi_heap_new_in_arena((mi_arena_id_t)50) == NULL);
     CHECK_TRUE(mi_reserve_os_memory_ex((size_t)1 << 55, true, false, true, &id) != 0);
     CHECK_TRUE(id == 0);
-    void *mine = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    id = (mi_arena_id_t)1;
-    CHECK_TRUE(!mi_manage_os_memory_ex(mine, 64 * MIB, true, false, true, -1, true, &id));
-    CHECK_TRUE(id == 0);
-    CHECK_TRUE(!mi_manage_os_memory(mine, 64 * MIB, true, false, true, -1));
-    memset(mine, 1, 64 * MIB); /* and it is ours still */
-    munmap(mine, 64 * MIB);
 }
 
 /* 2.0 has no such structure. */
