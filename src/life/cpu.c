@@ -221,10 +221,17 @@ int vt__life_cpu_stop(void) {
     return err;
 }
 
+static int write_in_between(const char *path) {
+    vt__cpu_rescan();
+    vt__cpu_lend();
+    int err = write_profile(path);
+    vt__cpu_take_back();
+    return err;
+}
+
 int vt__life_cpu_dump(const char *path) {
     uint64_t mask = vt__lock_held(&lock);
-    if (cpu.is_on) vt__cpu_rescan();
-    int err = cpu.is_on ? write_profile(path) : -ENOENT;
+    int err = cpu.is_on ? write_in_between(path) : -ENOENT;
     leave(mask);
     return err;
 }

@@ -42,6 +42,9 @@ bool vt__cpu_is_on(void);
 
 /* Threads that came or went without our noticing. */
 void vt__cpu_rescan(void);
+/* While a file is written in between: what threads used and no tick has told of yet is counted, and then no more. */
+void vt__cpu_lend(void);
+void vt__cpu_take_back(void);
 /* The calling thread: when it begins, while the profiler is on, and when it ends. Any number of times. `start` is its first
  * function, 0: not known. */
 void vt__cpu_task_begins(uintptr_t start);

@@ -17,10 +17,11 @@ VT_HIDDEN_BEGIN
 struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     /* under the lock; readers find a name that is whole or being written */
     char name[VT_TASK_NAME_BYTES];
-    int timer, fd;      /* -1: none */
-    int last_tid;       /* of the thread, also when it has ended */
-    uint32_t next_free; /* number; while it is free */
-    uintptr_t start;    /* the thread's first function, if we saw it begin; the program's entry */
+    int timer, fd;        /* -1: none */
+    int last_tid;         /* of the thread, also when it has ended */
+    uint32_t next_free;   /* number; while it is free */
+    uintptr_t start;      /* the thread's first function, if we saw it begin; the program's entry */
+    struct vt_count lent; /* what it owes, counted while a file is written */
     /* its thread's handler writes */
     _Atomic bool has_samples;
     _Atomic uint32_t last_stack, last_label; /* of the last sample */

@@ -158,40 +158,50 @@ static int add(int tid, bool is_me, uint32_t *number) {
     return 0;
 }
 
-/* Where the thread was last seen, or in its first function. */
-static void count_owed(uint32_t number, uint64_t n) {
-    struct vt_cpu_task *t = vt__cpu_task(number);
+/* So many periods where the thread was last seen, or in its first function. */
+static struct vt_count owed_by(uint32_t number, uint64_t n) {
+    const struct vt_cpu_task *t = vt__cpu_task(number);
     uint32_t stack = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
     if (stack == 0 && t->start != 0) {
         struct vt_frames f = {.n = 1, .pc = {t->start}};
         f.hash = vt__frames_hash(f.pc, f.n);
         stack = vt__depot_put(&f);
     }
-    struct vt_count c = {.stack = stack,
-                         .label = atomic_load_explicit(&t->last_label, memory_order_relaxed),
-                         .who = number,
-                         .n = n,
-                         .on_ns = n * vt__cpu.period_ns};
-    if (vt__cpu_count(&c)) atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
+    return (struct vt_count){.stack = stack,
+                             .label = atomic_load_explicit(&t->last_label, memory_order_relaxed),
+                             .who = number,
+                             .n = n,
+                             .on_ns = n * vt__cpu.period_ns};
 }
 
-/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick: a thread that
- * ends has no next. What it still owes counts for where it was last seen, or for its first function. */
-static void settle(uint32_t number, int tid) {
-    struct vt_cpu_task *t = vt__cpu_task(number);
+static void count_owed(const struct vt_count *c) {
+    if (vt__cpu_count(c))
+        atomic_store_explicit(&vt__cpu_task(c->who)->has_samples, true, memory_order_relaxed);
+}
+
+/* The system looks at timers when it ticks, every 4 ms or so, and tells what a thread missed at its next tick, which on a busy
+ * machine comes late. These are the periods it has not told of. */
+static uint64_t n_owed(uint32_t number, int tid) {
     uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
-    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return;
-    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns); /* the first period may end later */
-    if (owed_ns < (int64_t)vt__cpu.period_ns) return;
-    count_owed(number, (uint64_t)owed_ns / vt__cpu.period_ns);
+    if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return 0;
+    /* the first period may end later */
+    int64_t owed_ns =
+        (int64_t)(now_ns - __atomic_load_n(&vt__cpu_task(number)->cpu_ns, __ATOMIC_RELAXED));
+    return owed_ns > 0 ? (uint64_t)owed_ns / vt__cpu.period_ns : 0;
+}
+
+/* A thread that ends has no next tick. */
+static void settle(uint32_t number, int tid) {
+    struct vt_count c = owed_by(number, n_owed(number, tid));
+    if (c.n != 0) count_owed(&c);
 }
 
 /* The same for the timer of all threads: the one that had its last tick. Time that passes is nobody's. */
 static void settle_common(void) {
     uint32_t number = atomic_load_explicit(&vt__cpu.last_task, memory_order_relaxed);
     if (vt__cpu.plan.clock != VT_CPU_PROCESS || vt__cpu.plan.filter != NULL || number == 0) return;
-    uint64_t n = vt__cpu_take_common();
-    if (n != 0) count_owed(number, n);
+    struct vt_count c = owed_by(number, vt__cpu_take_common());
+    if (c.n != 0) count_owed(&c);
 }
 
 static void remove_task(uint32_t number, int tid, bool is_me) {
@@ -311,6 +321,32 @@ void vt__cpu_rescan(void) {
             vt__os_task_name(tid, vt__cpu_task(i)->name);
     }
     if (vt__cpu_is_on()) (void)vt__os_each_task(add_visited, NULL);
+    vt__unlock_held(&lock, mask);
+}
+
+/* What has ticked meanwhile counts twice until it is taken back: a period or two, and rarely. */
+void vt__cpu_lend(void) {
+    uint64_t mask = vt__lock_held(&lock);
+    settle_common(); /* for good: the next tick knows */
+    for (uint32_t i = 1; i <= n_tasks(); i++) {
+        int tid = atomic_load_explicit(tid_of(i), memory_order_relaxed);
+        if (tid == 0) continue;
+        vt__cpu_task(i)->lent = owed_by(i, n_owed(i, tid));
+        if (vt__cpu_task(i)->lent.n != 0) count_owed(&vt__cpu_task(i)->lent);
+    }
+    vt__unlock_held(&lock, mask);
+}
+
+void vt__cpu_take_back(void) {
+    uint64_t mask = vt__lock_held(&lock);
+    for (uint32_t i = 1; i <= n_tasks(); i++) {
+        struct vt_count *c = &vt__cpu_task(i)->lent;
+        if (c->n == 0) continue;
+        c->n = 0 - c->n;
+        c->on_ns = 0 - c->on_ns;
+        (void)vt__cpu_count(c);
+        c->n = 0;
+    }
     vt__unlock_held(&lock, mask);
 }
 

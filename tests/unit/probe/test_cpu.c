@@ -216,6 +216,24 @@ TEST(cpu, time_of_the_first_thread_that_no_tick_met_counts_for_the_programs_entr
     assert_false(vt__cpu_next(&cursor, &row));
 }
 
+/* A file that is written in between has all the time that was used; the tick that tells of it comes later, and counts once. */
+TEST(cpu, what_no_tick_told_of_is_lent_while_a_file_is_written) {
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) - 2500000000;
+    vt__cpu_lend();
+    assert_int_equal(n_counted(), 2);
+    vt__cpu_take_back();
+    assert_int_equal(n_counted(), 0);
+    tick(SI_TIMER, me(), 1);
+    assert_int_equal(n_counted(), 2);
+    vt__cpu_lend(); /* half a period is left */
+    assert_int_equal(n_counted(), 2);
+    vt__cpu_take_back();
+    vt__cpu_take_back();
+    vt__cpu_stop();
+    assert_int_equal(n_counted(), 2);
+}
+
 static _Atomic int go;
 static _Atomic int tid_of_other;
 static void *wait_for_go(void *unused) {
