@@ -68,8 +68,11 @@ static void put_words(const struct profile *p, FILE *out) {
         if (count <= 0 || s->n == 0) continue;
         put_word(out, (uint64_t)count);
         put_word(out, s->n);
-        for (uint32_t k = 0; k < s->n; k++)
-            put_word(out, p->locations[p->frames[s->first + k]].address);
+        for (uint32_t k = 0; k < s->n; k++) {
+            uint64_t address = p->locations[p->frames[s->first + k]].address;
+            if (k == 0 && address == 0) address = 1; /* pprof would take 0 for the end */
+            put_word(out, address);
+        }
     }
     (void)fwrite(end, sizeof *end, 3, out);
 }

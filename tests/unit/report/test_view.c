@@ -245,6 +245,26 @@ TEST(write, a_pprof_file_and_a_container_read_back_as_what_they_were) {
     }
 }
 
+TEST(write, a_stack_whose_first_address_is_not_known_does_not_end_the_file) {
+    struct profile *p = read_text(stacks); /* names alone */
+    char *text = NULL;
+    size_t n = 0;
+    unsigned n_stacks = 0;
+    FILE *out = open_memstream(&text, &n);
+    profile_write_symbolized(p, out, "/x");
+    (void)fclose(out);
+    const char *marker = "--- profile\n", *at = memmem(text, n, marker, strlen(marker));
+    assert_non_null(at);
+    at += strlen(marker) + 5 * sizeof(uint64_t);
+    for (uint64_t row[3]; memcpy(row, at, sizeof row), row[0] != 0; n_stacks++) {
+        assert_int_not_equal(row[2], 0);
+        at += (2 + row[1]) * sizeof(uint64_t);
+    }
+    assert_int_equal(n_stacks, p->n_samples);
+    free(text);
+    profile_free(p);
+}
+
 TEST(table, units_fit_the_largest_number) {
     const struct {
         const char *unit;
