@@ -79,6 +79,7 @@ static bool begin_arena(struct vt_je_arena *a, void *hooks) {
     for (int i = 0; i < 2; i++)
         a->decay_ms[i] = atomic_load_explicit(&new_decay_ms[i], memory_order_relaxed);
     if (is_done) is_done = vt__je_set_hooks(a, hooks) == 0;
+    if (!is_done && a->heap != NULL) vt__own_destroy(a->heap);
     atomic_store_explicit(&a->state, is_done ? VT_JE_ARENA_IS_THERE : VT_JE_ARENA_UNUSED,
                           memory_order_release);
     return is_done;

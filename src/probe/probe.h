@@ -42,7 +42,7 @@ void vt__sample_set_triggers(const struct vt_triggers *wanted);
 
 /* One place in the program, for one size of block, thread and set of labels. */
 struct vt_site_counts {
-    uint64_t n_seen, seen_bytes;            /* samples, with the sizes of their blocks */
+    uint64_t n_seen;                        /* samples */
     double objects, bytes, requested_bytes; /* what they stand for */
 };
 #define VT_LIFETIMES 40 /* by doubling: below 1, 2, 4, ... milliseconds */

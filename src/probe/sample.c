@@ -180,7 +180,6 @@ static double weight_of(double draws) { return 1 / vt__probability_of(draws); }
 
 static void add(struct vt_site_counts *c, const struct record *r) {
     c->n_seen++;
-    c->seen_bytes += r->block_bytes;
     c->objects += r->objects;
     c->bytes += r->objects * (double)r->block_bytes;
     c->requested_bytes += r->objects * (double)r->requested_bytes;

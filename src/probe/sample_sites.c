@@ -55,7 +55,6 @@ struct vt_site *vt__site_of(uint32_t stack, uint32_t thread, uint32_t label, siz
 static void subtract(struct vt_site_counts *out, const struct vt_site_counts *a,
                      const struct vt_site_counts *b) {
     out->n_seen = a->n_seen - b->n_seen;
-    out->seen_bytes = a->seen_bytes - b->seen_bytes;
     out->objects = a->objects - b->objects;
     out->bytes = a->bytes - b->bytes;
     out->requested_bytes = a->requested_bytes - b->requested_bytes;
