@@ -1,7 +1,7 @@
 /* emit.c - see emit.h. Climate: host, no malloc. */
 #include "dump/emit.h"
 
-#define NAME_COLUMNS 12
+#define NAME_COLUMNS 14
 #define TABLE_COLUMNS 11
 
 static void key(struct vt_emit *e, const char *name) {
