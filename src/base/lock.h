@@ -92,6 +92,14 @@ VT_INLINE void vt_lock_reset(struct vt_lock *l) {
     atomic_store_explicit(&l->word, 0, memory_order_relaxed);
 }
 
+/* After a fork, by who took the lock before it. */
+VT_INLINE void vt_lock_forked(struct vt_lock *l, bool is_child) {
+    if (is_child)
+        vt_lock_reset(l);
+    else
+        vt_unlock(l);
+}
+
 VT_HIDDEN_END
 
 #endif

@@ -570,18 +570,11 @@ void vt__chunks_fork_prepare(void) {
     }
 }
 
-static void forked(struct vt_lock *l, bool is_child) {
-    if (is_child)
-        vt_lock_reset(l);
-    else
-        vt_unlock(l);
-}
-
 void vt__chunks_fork_done(bool is_child) {
     unsigned n = n_tracts();
-    forked(&vt__pool.lock, is_child);
-    while (n-- > 0) forked(&vt__shards[VT_MAX_NODES + n].lock, is_child);
-    for (unsigned i = vt__pool.n_nodes; i-- > 0;) forked(&vt__shards[i].lock, is_child);
+    vt_lock_forked(&vt__pool.lock, is_child);
+    while (n-- > 0) vt_lock_forked(&vt__shards[VT_MAX_NODES + n].lock, is_child);
+    for (unsigned i = vt__pool.n_nodes; i-- > 0;) vt_lock_forked(&vt__shards[i].lock, is_child);
 }
 
 const _Atomic size_t *vt__heap_used_slices(uint64_t *slice_bytes) {

@@ -46,12 +46,7 @@ void vt__estates_fork_prepare(void) {
 }
 
 void vt__estates_fork_done(bool is_child) {
-    for (unsigned i = N_LOCKS; i-- > 0;) {
-        if (is_child)
-            vt_lock_reset(&locks[i]);
-        else
-            vt_unlock(&locks[i]);
-    }
+    for (unsigned i = N_LOCKS; i-- > 0;) vt_lock_forked(&locks[i], is_child);
 }
 
 void vt__estate_lock(struct vt_estate *e) { vt_lock(e->lock); }

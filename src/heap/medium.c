@@ -39,13 +39,8 @@ void vt__medium_fork_prepare(void) {
 }
 
 void vt__medium_fork_done(bool is_child) {
-    if (is_child) {
-        vt_lock_reset(&sampled.lock);
-        for (unsigned i = 0; i < N_MEDIUM; i++) vt_lock_reset(&medium[i].lock);
-        return;
-    }
-    vt_unlock(&sampled.lock);
-    for (unsigned i = N_MEDIUM; i-- > 0;) vt_unlock(&medium[i].lock);
+    vt_lock_forked(&sampled.lock, is_child);
+    for (unsigned i = N_MEDIUM; i-- > 0;) vt_lock_forked(&medium[i].lock, is_child);
 }
 
 /* ---- taking ---- */

@@ -59,12 +59,7 @@ void vt__owns_fork_prepare(void) {
 }
 
 void vt__owns_fork_done(bool is_child) {
-    for (unsigned i = N_LOCKS; i-- > 0;) {
-        if (is_child)
-            vt_lock_reset(&locks[i]);
-        else
-            vt_unlock(&locks[i]);
-    }
+    for (unsigned i = N_LOCKS; i-- > 0;) vt_lock_forked(&locks[i], is_child);
 }
 
 static uintptr_t tag_of(const struct vt_own *o) { return (uintptr_t)o | VT_OWNER_OWN; }

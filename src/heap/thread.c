@@ -373,10 +373,7 @@ void vt__heap_fork_done(bool is_child) {
     vt__medium_fork_done(is_child);
     vt__estates_fork_done(is_child);
     vt__owns_fork_done(is_child);
-    if (is_child)
-        vt_lock_reset(&vt__heaps_lock);
-    else
-        vt_unlock(&vt__heaps_lock);
+    vt_lock_forked(&vt__heaps_lock, is_child);
     vt__probe_fork_done(is_child);
     if (is_entered) vt__leave();
 }

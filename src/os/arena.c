@@ -50,9 +50,4 @@ size_t vt__arena_bytes(void) {
 
 void vt__arena_fork_prepare(void) { vt_lock(&arena.lock); }
 
-void vt__arena_fork_done(bool is_child) {
-    if (is_child)
-        vt_lock_reset(&arena.lock);
-    else
-        vt_unlock(&arena.lock);
-}
+void vt__arena_fork_done(bool is_child) { vt_lock_forked(&arena.lock, is_child); }

@@ -375,9 +375,4 @@ void vt__sample_totals(struct vt_sample_totals *out) {
 
 void vt__probe_fork_prepare(void) { vt_lock(&vt__probe_lock); }
 
-void vt__probe_fork_done(bool is_child) {
-    if (is_child)
-        vt_lock_reset(&vt__probe_lock);
-    else
-        vt_unlock(&vt__probe_lock);
-}
+void vt__probe_fork_done(bool is_child) { vt_lock_forked(&vt__probe_lock, is_child); }
