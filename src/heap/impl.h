@@ -201,7 +201,8 @@ struct heap {
     bool is_first;                /* of the process */
     bool is_borrowed;             /* its thread is ending: give it back after each use */
     bool is_diverted;             /* vt__heap_divert; under the heaps lock */
-    bool is_warm;                 /* without a thread, but with its lists; under the heaps lock */
+    size_t
+        warm_bytes; /* carved in the slabs it waits with, lists and all; 0: it has none; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */

@@ -18,8 +18,9 @@
 #include "os/os.h"
 
 #define ADOPT_LOOK 64 /* heaps of ended threads to look into before taking new memory */
-#define WARM_HEAPS 8  /* that wait warm at a time; what one may keep: docs/decisions/lists.md */
-#define WARM_BYTES KiB(128)
+#define WARM_BYTES                                                                                 \
+    KiB(256) /* carved, that a heap may keep while it waits: docs/decisions/lists.md */
+#define WARM_BYTES_ALL MiB(1)
 
 #if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */
 #define NIL ((struct block *)&vt__nil)
@@ -39,7 +40,7 @@ static struct {
     struct heap *all;
     struct heap *pool;
     _Atomic uint32_t n_pooled; /* read without the lock, as a hint */
-    _Atomic uint32_t n_warm;   /* the same */
+    _Atomic size_t warm_bytes; /* the same */
     uint32_t n_heaps;
     struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
 } heaps;
@@ -106,32 +107,31 @@ void vt__heap_divert(bool on) {
     vt__leave();
 }
 
-/* Small enough to wait for the next thread as it is. What the lists hold was counted off by the settings of this thread: only if
- * these are everybody's. */
-static bool may_stay_warm(const struct heap *h) {
-    if (atomic_load_explicit(&heaps.n_warm, memory_order_relaxed) >= WARM_HEAPS) return false;
+/* What it may keep while it waits for the next thread; 0: nothing. What the lists hold was counted off by the settings of this
+ * thread: only if these are everybody's. */
+static size_t bytes_to_stay_warm(const struct heap *h) {
+    size_t all = atomic_load_explicit(&heaps.warm_bytes, memory_order_relaxed), n_bytes = 0;
     if (h->is_diverted || h->sampling != VT_SAMPLING_AS_ALL ||
         atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0)
-        return false;
-    size_t n_bytes = 0;
+        return 0;
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         if (h->bin[c].current != 0)
             n_bytes += vt__slab(h->bin[c].current)->carved * vt__class_bytes(c);
-    return n_bytes <= WARM_BYTES;
+    return n_bytes <= WARM_BYTES && all + n_bytes <= WARM_BYTES_ALL ? n_bytes : 0;
 }
 
 /* Under the heaps lock. */
-static void set_warm(struct heap *h, bool is_warm) {
-    atomic_fetch_add_explicit(&heaps.n_warm, (uint32_t)is_warm - h->is_warm, memory_order_relaxed);
-    h->is_warm = is_warm;
+static void set_warm(struct heap *h, size_t n_bytes) {
+    atomic_fetch_add_explicit(&heaps.warm_bytes, n_bytes - h->warm_bytes, memory_order_relaxed);
+    h->warm_bytes = n_bytes;
 }
 
 void vt__heaps_cool(void) {
     vt_lock(&vt__heaps_lock);
     for (struct heap *h = heaps.pool; h != NULL; h = h->pool_next) {
-        if (!h->is_warm) continue;
+        if (h->warm_bytes == 0) continue;
         vt__heap_drop_empty(h, /* has_heaps_lock */ true);
-        set_warm(h, false);
+        set_warm(h, 0);
     }
     vt_unlock(&vt__heaps_lock);
 }
@@ -142,7 +142,7 @@ static struct heap *take_heap(void) {
     if (h != NULL) {
         heaps.pool = h->pool_next;
         atomic_fetch_sub_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
-        set_warm(h, false);
+        set_warm(h, 0);
     } else {
         h = heap_new();
     }
@@ -263,8 +263,8 @@ void vt__heap_detach_thread(void) {
     vt__shelves_clear(h);
     vt__own_caches_clear(h);
     vt__secure_flush(h);
-    bool is_warm = may_stay_warm(h);
-    if (!is_warm) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
+    size_t warm_bytes = bytes_to_stay_warm(h);
+    if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
     h->dialect_word = 0;
     h->sampling = VT_SAMPLING_AS_ALL;
@@ -278,7 +278,7 @@ void vt__heap_detach_thread(void) {
      * collected by whoever pushed it */
     atomic_store_explicit(&h->state, HEAP_POOLED, memory_order_seq_cst);
     vt__remote_collect(h, /* has_heaps_lock */ true);
-    set_warm(h, is_warm);
+    set_warm(h, warm_bytes);
     h->pool_next = heaps.pool;
     heaps.pool = h;
     atomic_fetch_add_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
