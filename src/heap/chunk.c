@@ -281,13 +281,29 @@ static size_t use_slices(struct chunk *c, uint64_t mask) {
     return n_all - n_dirty;
 }
 
-/* For a block that grows: the start of the longest free run, if that is twice what is needed now. */
+/* Whether a large block ends where this slice begins. A hint: its owner may be changing it. */
+static bool is_behind_large(slab_id first) {
+    for (slab_id i = first; i % VT_CHUNK_SLICES != 0;) {
+        const struct slab *s = vt__slab(--i);
+        uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+        if (owner == VT_OWNER_LARGE) return i + vt_racy_read(s->run_slices) == first;
+        if (owner != VT_OWNER_NONE) return false; /* NONE: inside of a large one */
+    }
+    return false;
+}
+
+/* For a block that grows: the longest free run, if that is twice what is needed now. At its start; or, where that would keep
+ * another block from growing, in its middle, so that both have room. */
 static struct chunk *find_roomy_chunk(struct vt_shard *sh, unsigned n, uint64_t *starts) {
     if (sh->occupied == 0) return NULL;
     unsigned longest = vt_log2(sh->occupied) + 1;
     if (longest < 2 * n) return NULL;
     struct chunk *c = &vt__chunks[sh->bin[longest] - 1];
-    *starts = runs_of(c->free_slices, longest);
+    unsigned first = (unsigned)__builtin_ctzll(runs_of(c->free_slices, longest));
+    if (longest >= 4 * n &&
+        is_behind_large((slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES + first)))
+        first += longest / 2;
+    *starts = UINT64_C(1) << first;
     return c;
 }
 

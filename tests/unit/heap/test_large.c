@@ -47,6 +47,20 @@ TEST(large, growing_into_free_memory_behind_keeps_the_address) {
     vt__free(q);
 }
 
+TEST(large, blocks_that_grow_in_turn_leave_room_for_each_other) {
+    char *at[4];
+    unsigned n_moves = 0;
+    for (unsigned i = 0; i < 4; i++) at[i] = vt__realloc(vt__malloc(100), KiB(32));
+    for (size_t n = KiB(64); n <= KiB(448); n += KiB(32))
+        for (unsigned i = 0; i < 4; i++) {
+            char *before = at[i];
+            at[i] = vt__realloc(at[i], n);
+            n_moves += at[i] != before;
+        }
+    assert_int_equal(n_moves, 0);
+    for (unsigned i = 0; i < 4; i++) vt__free(at[i]);
+}
+
 TEST(large, growing_against_a_neighbour_moves_and_keeps_the_contents) {
     for (size_t n = 100000; n < MiB(20); n *= 3) {
         char *p = vt__malloc(n);
