@@ -281,15 +281,12 @@ static size_t use_slices(struct chunk *c, uint64_t mask) {
     return n_all - n_dirty;
 }
 
-/* Whether a large block ends where this slice begins. A hint: its owner may be changing it. */
+/* Whether a large block ends where this free run begins: the slice before it is used, and of all slices in use only those inside
+ * of a large block have no owner. A hint: it may just be coming or going. */
 static bool is_behind_large(slab_id first) {
-    for (slab_id i = first; i % VT_CHUNK_SLICES != 0;) {
-        const struct slab *s = vt__slab(--i);
-        uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
-        if (owner == VT_OWNER_LARGE) return i + vt_racy_read(s->run_slices) == first;
-        if (owner != VT_OWNER_NONE) return false; /* NONE: inside of a large one */
-    }
-    return false;
+    if (first % VT_CHUNK_SLICES == 0) return false;
+    uintptr_t owner = atomic_load_explicit(&vt__slab(first - 1)->owner, memory_order_relaxed);
+    return owner == VT_OWNER_LARGE || owner == VT_OWNER_NONE;
 }
 
 /* For a block that grows: the longest free run, if that is twice what is needed now. At its start; or, where that would keep
