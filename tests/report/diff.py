@@ -101,6 +101,38 @@ for base in (sampled, reordered):
         check("sampled, less itself: at the prompt", run(tool, "--interactive", "--base=" + base, sampled, stdin=b"top\n")[1], "Total: 0.0 MB\n")
         check("sampled, less itself: --collapsed", out(tool, "--collapsed", "--base=" + base, sampled), "")
 
+# ---- what is rounded to nothing has no sign, in whatever view
+def heap_file(name, head, lines):
+    path = os.path.join(folder, name + ".heap")
+    with open(path, "w") as f:
+        f.write(head + "".join(lines) + "\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00000000 08:01 1 /nowhere/app\n")
+    return path
+
+
+def exact(name, *values):
+    n, total = len(values), sum(values)
+    return heap_file(name, f"heap profile: {n}: {total} [{n}: {total}] @ heapprofile\n", [f"1: {v} [1: {v}] @ 0x40{i}011 0x40f011\n" for i, v in enumerate(values)])
+
+
+def estimated(name, n_bytes):  # one object that was seen, of more than one and less than one and a half
+    return heap_file(name, f"heap_v2/64\n  t*: 2: {n_bytes + 500} [0: 0]\n", [f"@ 0x400011\n  t*: 1: {n_bytes} [0: 0]\n", "@ 0x401011\n  t*: 1: 500 [0: 0]\n"])
+
+
+less, more = exact("less", 10000000, 100, 10), exact("more", 40000000, 0, 9)
+few, fewer = estimated("few", 100), estimated("fewer", 110)
+SIGNED_ZERO = re.compile(r"(?<![\w.])-0(?:\.0*)?(?![.\d])")
+NEARLY = [("diff", "--view=" + view, *form, less, more) for view in ("top", "tree", "traces", "collapsed") for form in ([], ["--json"], ["--csv"])]
+NEARLY += [("diff", "--view=flame", less, more), ("diff", "--view=traces", "--type=inuse_objects", few, fewer), ("raw", "--base=" + less, more), ("raw", "--base=" + few, fewer)]
+NEARLY_OLD = [(*options, "--nodefraction=0", "--edgefraction=0", "--base=" + less, more) for options in (
+    ["--text"], ["--text", "--show_bytes"], ["--tree"], ["--traces"], ["--dot"], ["--dot", "--show_bytes"], ["--callgrind"], ["--collapsed"], ["--raw"])]
+NEARLY_OLD += [(*options, "--base=" + few, fewer) for options in (["--raw"], ["--text", "--stacks", "--inuse_objects"])]
+for tool, argv in [(VITRINE, a) for a in NEARLY] + [(PPROF, a) for a in NEARLY_OLD]:
+    status, text, _ = run(tool, *argv)
+    what = " ".join(os.path.basename(a) for a in argv)
+    check(f"nearly nothing: {what}", (status, len(text) > 50, SIGNED_ZERO.findall(text)), (0, True, []))
+check_has("nearly nothing: the graph has it", out(PPROF, "--dot", "--nodefraction=0", "--base=" + less, more), r"app+0x1010\n0.0 (0.0%)\r")
+check_has("what is more than that has its sign", out(VITRINE, "diff", more, less), "-28.61MB -100.00%")
+
 # ---- another build at the same path: the old profile was given its names while its program was there
 path = build("here/app", OLD, *OLD_FLAGS)
 first = heap_of(folder, path, "first")
