@@ -3,6 +3,16 @@
 . "$(dirname "$0")/lib.sh"
 subject
 
+# how long it waits when nothing is said takes its time: the answer is looked at further down
+LD_PRELOAD=$VT_SO sleep 600 &
+stopped=$!
+own "$stopped"
+await 10 loaded_in "$stopped" || fail "expected the library in the program"
+kill -STOP "$stopped"
+ctl "$stopped" stats >"$TMP/patience" 2>&1 &
+patient=$!
+own "$patient"
+
 refuses 3 "no process 99999999" 99999999 stats
 sleep 600 &
 plain=$!
@@ -40,6 +50,10 @@ END
 compile "$TMP/future" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='VT_CONTROL_MAGIC'
 run "" "$TMP/future"
 refuses 3 "has version 2 of the control block, and this vitrine knows 1" "$pid" stats
+"$VITRINE_BIN" ps >"$TMP/said"
+grep -Eq "^ *$pid +- +[0-9.]+[kM]B +- +- future\$" "$TMP/said" || fail "ps of a future library: expected its name and no figures, saw $(cat "$TMP/said")"
+"$VITRINE_BIN" ps --json >"$TMP/said"
+grep -Eq "\"pid\":$pid,\"program\":\"future\",\"resident\":[1-9][0-9]*}" "$TMP/said" || fail "ps --json of a future library: saw $(cat "$TMP/said")"
 end
 compile "$TMP/accident" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='"else"'
 run "" "$TMP/accident"
@@ -72,6 +86,11 @@ run read
 refuses 3 "no such file or directory" "$pid" dump "$TMP/none/x.heap"
 refuses 3 "rate too large" "$pid" rate 2T
 end
+
+wait "$patient"
+[ $? = 3 ] || fail "expected status 3 when nobody answers"
+grep -q "process $stopped does not answer within 5.0 s: it is stopped" "$TMP/patience" || fail "expected 5 seconds of patience, saw: $(cat "$TMP/patience")"
+kill -KILL "$stopped"
 
 # only who may trace it
 can_be_nobody || { say "SKIP: the rest needs root and a user nobody"; exit 0; }
