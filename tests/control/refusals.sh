@@ -22,15 +22,21 @@ kill -0 "$plain" || fail "expected the other process unharmed"
 
 refuses 2 "'x' is no process number" x stats
 refuses 2 "'-1' is no process number" -- -1 stats
+refuses 2 "'12x' is no process number" 12x stats
+refuses 2 "'0' is no process number" 0 stats
+refuses 2 "'99999999999' is no process number" 99999999999 stats
 refuses 2 "a process and a command are needed" "$plain"
 refuses 2 "unknown command 'dmup'" "$plain" dmup
 refuses 2 "usage: vitrine ctl PID rate BYTES" "$plain" rate
 refuses 2 "usage: vitrine ctl PID stop" "$plain" stop now
+refuses 2 "usage: vitrine ctl PID dump [PATH]" "$plain" dump here there
 refuses 2 "usage: vitrine ctl PID contention-start FILE" "$plain" contention start
 refuses 2 "usage: vitrine ctl PID contention-stop" "$plain" contention stop now
 refuses 2 "unknown command 'contention'" "$plain" contention begin
 refuses 2 "'rate' wants a number of bytes such as 512K, not 'often'" "$plain" rate often
 refuses 2 "not '99999999999T'" "$plain" rate 99999999999T
+refuses 2 "not '+5'" "$plain" rate +5
+refuses 2 "not '5KB'" "$plain" rate 5KB
 refuses 2 "'exact' is on or off, not 'maybe'" "$plain" exact maybe
 refuses 2 "'--format' is proto, gperftools, jemalloc or collapsed, not 'xml'" "$plain" dump --format=xml
 refuses 2 "unknown option '--tiemout'; did you mean '--timeout'?" --tiemout=1 "$plain" stats
@@ -62,7 +68,10 @@ end
 
 # no answer: idle without the signal; stopped; ended meanwhile. What was asked for is not done later.
 run deaf
+since=${EPOCHREALTIME/[.,]/}
 refuses 3 "does not answer within 1.0 s: it neither allocates nor takes the signal" --timeout=1 "$pid" dump "$TMP/never"
+waited_ms=$(((${EPOCHREALTIME/[.,]/} - since) / 1000))
+[ "$waited_ms" -ge 1000 ] && [ "$waited_ms" -le 10000 ] || fail "--timeout=1: expected a second, saw $waited_ms ms"
 end
 [ ! -e "$TMP/never" ] || fail "expected that nothing is done after the time is over"
 run read
