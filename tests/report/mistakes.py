@@ -86,12 +86,20 @@ check("a failed convert leaves nothing", os.path.exists(os.path.join(folder, "x.
 
 # a pipe that nobody reads any more
 many = file("many.folded", "".join(f"main;f{i} {i + 1}\n" for i in range(50000)))
-p = subprocess.Popen([VITRINE, "top", many], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-p.stdout.readline()
-p.stdout.close()
-errors = p.stderr.read().decode()
-check("closed pipe: no noise", errors, "")
-check("closed pipe: ended by it", p.wait() != 0, True)
+for argv, said in (([VITRINE, "top", many], ""), ([PPROF, "--text", many], f"Using local file {many}.\n")):
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.readline()
+    p.stdout.close()
+    errors = p.stderr.read().decode()
+    check(f"closed pipe: {argv[1]}: no noise", errors, said)
+    check(f"closed pipe: {argv[1]}: ended by it", p.wait(), -signal.SIGPIPE)
+
+# standard output on a full disk
+for status, argv in [(3, [VITRINE, view, folded]) for view in ("top", "raw", "flame", "graph")] + [(1, [PPROF, o, folded]) for o in ("--text", "--svg", "--pdf", "--proto", "--raw")]:
+    with open("/dev/full", "w") as full:
+        r = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    check(f"full disk: {argv[1]}: exit", r.returncode, status)
+    check_has(f"full disk: {argv[1]}: message", r.stderr, "error: cannot write 'standard output': No space left on device\n")
 
 # a real profile, with something missing around it: a warning that names it, and what can be shown all the same
 subject = os.path.join(folder, "subject")
