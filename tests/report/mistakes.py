@@ -162,12 +162,22 @@ denied("run, here", ["run", "true"], "cannot write in 'vitrine.true.1': Permissi
        folder if somebody else closed)
 
 # a full disk, as far as a limit on files is one: the program's own status stays, and what was cut off goes
+def small_disk(limit, *argv):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+
+
+half = os.path.join(folder, "half.svg")
+for status, argv in [(3, [VITRINE, "top", "-o", half, many]), (3, [VITRINE, "flame", "-o", half, many]), (3, [VITRINE, "graph", "-o", half, many]),
+                     (3, [VITRINE, "convert", "--to=pprof", many, half]), (1, [PPROF, "--svg", "-output=" + half, many])]:
+    r = small_disk(3000, *argv)
+    check(f"half a file: {argv[1]}: exit", r.returncode, status)
+    check_has(f"half a file: {argv[1]}: message", r.stderr, f"error: cannot write '{half}': File too large\n")
+    check(f"half a file: {argv[1]}: it goes", os.path.exists(half), False)
 for limit, messages, left in [(100, ["vitrine: error: cannot write profile '", "vitrine: warning: no heap profile"], 0),
                               (2000, ["vitrine: error: cannot write '", "  last profile "], 2)]:
     place = os.path.join(folder, f"full{limit}")
-    r = subprocess.run([VITRINE, "run", "-o", place, subject, "grow", "exit", "4"], capture_output=True, text=True,
-                       preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
-                                           resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+    r = small_disk(limit, VITRINE, "run", "-o", place, subject, "grow", "exit", "4")
     check(f"disk with {limit} bytes: status", r.returncode, 4)
     for message in messages:
         check_has(f"disk with {limit} bytes", r.stderr, message)
