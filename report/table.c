@@ -109,6 +109,11 @@ void table_name(const struct table *t, const char *name, int used) {
     text_fit(t->out, name, t->width ? room : 0);
 }
 
+/* -100.00% is wider than a share can be otherwise. */
+static int width_of(const struct table *t, const struct table_column *c) {
+    return c->width + (t->is_difference && c->kind == TABLE_PERCENT);
+}
+
 /* Gives how many columns it took. */
 static int text_cell(const struct table *t, const struct table_column *c,
                      const struct table_cell *cell, bool is_last, int used) {
@@ -123,7 +128,7 @@ static int text_cell(const struct table *t, const struct table_column *c,
                        table_number(t->unit, cell->number, number, sizeof number));
     case TABLE_COUNT: return fprintf(t->out, "%*.0f", c->width, cell->number);
     case TABLE_PERCENT:
-        return fprintf(t->out, "%*s", c->width,
+        return fprintf(t->out, "%*s", width_of(t, c),
                        table_decimal(cell->number, 2, "%", number, sizeof number));
     case TABLE_LIST:
         for (uint32_t i = 0; i < cell->n; i++) {
@@ -170,7 +175,7 @@ void table_begin(struct table *t) {
         if (t->form == TABLE_AS_CSV)
             text_csv(t->out, c->name);
         else
-            (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
+            (void)fprintf(t->out, "%*s", is_last ? 0 : width_of(t, c), c->name);
         if (is_last) (void)fprintf(t->out, "%s\n", table_plain(bold));
     }
 }

@@ -182,6 +182,9 @@ rows = json.loads(out(VITRINE, "diff", "--view=list", "--json", "^grows$", befor
 check("list", sum(r["flat"] for r in rows if r["file"].endswith("new/app.cc")) + sum(
     r["flat"] for r in rows if r["file"].endswith("old/app.cc")), 60000)
 check_has("top as text: signs", out(VITRINE, "diff", before, after), "-87.89kB")
+ends = lambda line: [m.end() for m in re.finditer(r"\S+", line)][:5]
+table = out(VITRINE, "diff", more, less).splitlines()  # with -100.00% in every column
+check("top as text: what shrank to nothing stays below its heading", [ends(l) for l in table[2:]], [ends(table[1])] * (len(table) - 2))
 svg = out(VITRINE, "diff", "--view=flame", before, after)
 titles = {}
 for g in xml.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
@@ -190,7 +193,7 @@ for g in xml.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
         titles[name] = (value.split(",")[0], g.find("{http://www.w3.org/2000/svg}rect").get("fill").split(",")[0])
 check("flame", {n: titles.get(n) for n in CHANGED}, {"grows": ("+58.59kB", "hsl(4"), "shrinks": ("-87.89kB", "hsl(215"), "fresh": ("+6.84kB", "hsl(4")})
 dot = out(VITRINE, "diff", "--view=graph", before, after)
-for word in (r"shrinks\n-87.89 (", r"grows\n58.59 (", "label=-87.89"):
+for word in (f"label=\"{os.path.basename(after)} less {before}\\l", r"shrinks\n-87.89 (", r"grows\n58.59 (", "label=-87.89"):
     check_has("graph", dot, word)
 status, _, errors = run(VITRINE, "diff", "--view=what", before, after)
 check("an unknown view", (status, errors.strip()),

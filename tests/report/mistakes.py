@@ -193,6 +193,10 @@ OLD = [
     ([PPROF, "--base"], "Option base requires an argument"),
     ([PPROF, "--nodecount=x", good], 'Value "x" invalid for option nodecount'),
     ([PPROF], "Did not specify program"),
+    ([PPROF, "--text", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
+    ([PPROF, "--svg", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
+    ([PPROF, "--text", "--focus=a(", good], "bad regexp 'a('"),
+    ([PPROF, "--text", empty], f"'{empty}': is empty"),
     ([JEPROF, "--text", "--raw", good], "FATAL ERROR: Only specify one output mode"),
     ([JEPROF, "--stacks", good], "Unknown option: stacks"),
 ]
