@@ -4,31 +4,18 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *title_of(const struct settings *s, char *out, size_t n_bytes) {
-    const char *name = title_from(s);
-    if (s->title) return s->title;
-    if (s->bases[0])
-        (void)snprintf(out, n_bytes, "%s less %s%s", name, s->bases[0],
-                       s->bases[1] ? " and more" : "");
-    else if (s->n_files > 1)
-        (void)snprintf(out, n_bytes, "%s and %u more", name, s->n_files - 1);
-    else
-        (void)snprintf(out, n_bytes, "%s", strcmp(name, "-") == 0 ? "standard input" : name);
-    return out;
-}
-
 static bool wants_page(const struct settings *s) {
     const char *dot = s->output ? strrchr(s->output, '.') : NULL;
     return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
 }
 
 static int write_flame(const struct settings *s, struct view *v, FILE *out, const void *context) {
-    char title[300];
+    char title[PICTURE_TITLE];
     (void)context;
     if (wants_page(s))
-        view_flame_page(v, out, title_of(s, title, sizeof title));
+        view_flame_page(v, out, picture_title(s, title, sizeof title));
     else
-        view_flame(v, out, title_of(s, title, sizeof title));
+        view_flame(v, out, picture_title(s, title, sizeof title));
     return EXIT_FINE;
 }
 

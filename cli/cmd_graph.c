@@ -19,7 +19,8 @@ static const char *format_of(const struct settings *s) {
 
 /* context: the format */
 static int write_graph(const struct settings *s, struct view *v, FILE *out, const void *context) {
-    struct view_dot_options o = {.title = s->title ? s->title : title_from(s),
+    char title[PICTURE_TITLE];
+    struct view_dot_options o = {.title = picture_title(s, title, sizeof title),
                                  .unit = table_unit_for(view_unit(v), v->weight),
                                  .max_nodes = s->n_max ? s->n_max : MAX_NODES,
                                  .max_degree = 8,

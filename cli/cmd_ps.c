@@ -51,17 +51,19 @@ static void read_surroundings(struct process *p) {
         p->resident_bytes = n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Does it have the library? Where we may not read, its maps still tell. */
+/* Does it have the library, if only one of which we know nothing else? Where we may not read, its maps still tell. */
 static bool look_at(struct symbol_cache *cache, struct process *p) {
     struct control *c = NULL;
     struct report_error e;
     uint64_t address;
     int err = control_open(cache, p->pid, CONTROL_LOOK, &c, &e);
+    bool has_library =
+        err == 0 || err == -EPROTO /* a version that we do not know */ ||
+        (err == -EPERM && process_symbol_find(cache, p->pid, "vt_control", &address) == 0);
+    if (!has_library) return false;
     if (err == 0) {
         p->is_readable = control_look(c, &p->figures);
         control_close(c);
-    } else if (err != -EPERM || process_symbol_find(cache, p->pid, "vt_control", &address) != 0) {
-        return err == -EPROTO; /* a version that we do not know: there, and no figures */
     }
     read_surroundings(p);
     return true;

@@ -128,6 +128,9 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
 struct view_print print_from(const struct settings *s, FILE *out);
 /* The first profile without its folder: what pictures are called. */
 const char *title_from(const struct settings *s);
+/* Above a picture: what was asked for, or of which files it is, in `out`. */
+#define PICTURE_TITLE 300
+const char *picture_title(const struct settings *s, char *out, size_t n_bytes);
 
 /* s->output or stdout; NULL after a message. */
 FILE *output_open(const struct settings *s);

@@ -296,6 +296,19 @@ const char *title_from(const struct settings *s) {
     return slash ? slash + 1 : s->files[0];
 }
 
+const char *picture_title(const struct settings *s, char *out, size_t n_bytes) {
+    const char *name = title_from(s);
+    if (s->title) return s->title;
+    if (s->bases[0])
+        (void)snprintf(out, n_bytes, "%s less %s%s", name, s->bases[0],
+                       s->bases[1] ? " and more" : "");
+    else if (s->n_files > 1)
+        (void)snprintf(out, n_bytes, "%s and %u more", name, s->n_files - 1);
+    else
+        (void)snprintf(out, n_bytes, "%s", strcmp(name, "-") == 0 ? "standard input" : name);
+    return out;
+}
+
 /* ---- the output */
 
 FILE *output_open(const struct settings *s) {

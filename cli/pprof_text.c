@@ -39,19 +39,13 @@ struct old_unit pprof_unit(const struct asked *a, const struct view *v) {
 }
 
 const char *pprof_number(const struct old_unit *u, double value, char *out, size_t n_bytes) {
-    if (u->decimals == 0)
-        (void)snprintf(out, n_bytes, "%.0f", trunc(value) == 0 ? 0 : trunc(value));
-    else
-        (void)snprintf(out, n_bytes, "%.*f", u->decimals, value / u->divisor);
-    return out;
+    double shown = u->decimals == 0 ? trunc(value) : value / u->divisor;
+    return table_decimal(shown, u->decimals, "", out, n_bytes);
 }
 
 static const char *percent(double value, double total, char *out, size_t n_bytes) {
-    if (total != 0)
-        (void)snprintf(out, n_bytes, "%.1f%%", 100 * value / total);
-    else
-        (void)snprintf(out, n_bytes, "%s", value == 0 ? "nan" : value > 0 ? "+inf" : "-inf");
-    return out;
+    if (total != 0) return table_decimal(100 * value / total, 1, "%", out, n_bytes);
+    return value == 0 ? "nan" : value > 0 ? "+inf" : "-inf";
 }
 
 /* ---- the table */
@@ -105,10 +99,10 @@ void pprof_put_text(const struct asked *a, const struct view *v, const struct vi
 void pprof_tell_filters(const struct asked *a, const struct settings *s, const struct view *v,
                         FILE *out) {
     struct old_unit u = pprof_unit(a, v);
-    char shown[64], total[64], share[32];
+    char shown[64], total[64], text[32];
     (void)pprof_number(&u, v->shown, shown, sizeof shown);
     (void)pprof_number(&u, v->total, total, sizeof total);
-    (void)percent(v->shown, v->total, share, sizeof share);
+    const char *share = percent(v->shown, v->total, text, sizeof text);
     if (s->focus)
         (void)fprintf(out, "After focusing on '%s': %s %s of %s (%s)\n", s->focus, shown, u.name,
                       total, share);
@@ -184,8 +178,8 @@ static void put_leaks(const struct view *v, FILE *out) {
     }
     if (n > 1) qsort(all, n, sizeof *all, by_bytes);
     for (uint32_t i = 0; i < n; i++) {
-        (void)fprintf(out, "Leak of %.0f bytes in %.0f objects allocated from:\n", all[i].bytes,
-                      all[i].objects);
+        (void)fprintf(out, "Leak of %" PRId64 " bytes in %" PRId64 " objects allocated from:\n",
+                      whole_value(all[i].bytes), whole_value(all[i].objects));
         put_frames(v, &v->stacks[all[i].stack], true, out);
     }
     free(all);
@@ -196,7 +190,7 @@ void pprof_put_stacks(const struct view *v, FILE *out) {
     (void)fputs("Stacks:\n\n", out);
     for (uint32_t i = 0; i < v->n_stacks; i++) {
         if (v->stacks[i].n == 0) continue;
-        (void)fprintf(out, "%-8.0f ", trunc(v->stacks[i].value));
+        (void)fprintf(out, "%-8" PRId64 " ", whole_value(trunc(v->stacks[i].value)));
         put_frames(v, &v->stacks[i], false, out);
         (void)fputc('\n', out);
     }

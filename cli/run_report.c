@@ -145,7 +145,8 @@ static void put_line(const char *what, double bytes, double objects) {
     char number[64];
     (void)fprintf(stderr, "  %-16s %12s", what,
                   table_number(table_unit_for("bytes", bytes), bytes, number, sizeof number));
-    if (objects > 0) (void)fprintf(stderr, "  in %.0f blocks", objects);
+    if (objects > 0)
+        (void)fprintf(stderr, "  in %.0f block%s", objects, rint(objects) == 1 ? "" : "s");
     (void)fputc('\n', stderr);
 }
 

@@ -92,12 +92,16 @@ const char *graph_number(const struct call_graph *g, double value, char *out, si
     struct table_unit u = g->o->unit;
     value /= u.divisor;
     if (u.decimals == 0) value = trunc(value);
-    (void)snprintf(out, n_bytes, "%.*f", u.decimals, value == 0 ? 0 : value);
-    return out;
+    return table_decimal(value, u.decimals, "", out, n_bytes);
 }
 
 double graph_share(const struct call_graph *g, double value) {
     return g->whole == 0 ? 0 : value / g->whole;
+}
+
+static const char *graph_percent(const struct call_graph *g, double value, char *out,
+                                 size_t n_bytes) {
+    return table_decimal(100 * graph_share(g, value), 1, "%", out, n_bytes);
 }
 
 double graph_font(const struct call_graph *g, uint32_t node) {
@@ -125,7 +129,7 @@ void graph_legend(const struct call_graph *g, char *out, size_t n_bytes) {
 
 void graph_label(const struct call_graph *g, uint32_t node, char *out, size_t n_bytes) {
     const struct view_node *n = &g->v->nodes[node];
-    char flat[64], cum[64], of[160] = "";
+    char flat[64], cum[64], share[32], of[160] = "";
     size_t at = 0;
     for (const char *s = view_name(g->v, node); *s && at + 200 < n_bytes; s++) {
         bool is_scope = s[0] == ':' && s[1] == ':';
@@ -133,8 +137,9 @@ void graph_label(const struct call_graph *g, uint32_t node, char *out, size_t n_
         s += is_scope;
     }
     if (n->cum != n->flat)
-        (void)snprintf(of, sizeof of, "of %s (%.1f%%)\n", graph_number(g, n->cum, cum, sizeof cum),
-                       100 * graph_share(g, n->cum));
-    (void)snprintf(out + at, n_bytes - at, "\n%s (%.1f%%)\n%s",
-                   graph_number(g, n->flat, flat, sizeof flat), 100 * graph_share(g, n->flat), of);
+        (void)snprintf(of, sizeof of, "of %s (%s)\n", graph_number(g, n->cum, cum, sizeof cum),
+                       graph_percent(g, n->cum, share, sizeof share));
+    (void)snprintf(out + at, n_bytes - at, "\n%s (%s)\n%s",
+                   graph_number(g, n->flat, flat, sizeof flat),
+                   graph_percent(g, n->flat, share, sizeof share), of);
 }

@@ -170,6 +170,18 @@ uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping *m)
     return p->n_mappings - 1;
 }
 
+void mapping_set_name(struct profile *p, struct profile_mapping *m, uint32_t name) {
+    static const char end[] = " (deleted)";
+    size_t n = p->strings[name].n, n_end = sizeof end - 1;
+    m->file = name;
+    if (n <= n_end || strcmp(profile_text(p, name) + n - n_end, end) != 0) return;
+    char *file = report_alloc(n); /* the text moves when a string is added */
+    memcpy(file, profile_text(p, name), n - n_end);
+    m->file = profile_string_n(p, file, n - n_end);
+    m->deleted_as = name;
+    free(file);
+}
+
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f) {
     uint32_t *slot = index_first(&p->function_index, function_key(f));
     for (; *slot != INDEX_FREE; slot = index_next(&p->function_index, slot)) {
@@ -336,7 +348,7 @@ static uint32_t move_string(struct moving *m, uint32_t id) {
 static bool is_same_file(const struct profile_mapping *a, const struct profile_mapping *b) {
     if (a->offset != b->offset || a->limit - a->start != b->limit - b->start) return false;
     if (a->build_id != 0 && b->build_id != 0) return a->build_id == b->build_id;
-    return a->file == b->file;
+    return a->file == b->file && a->deleted_as == b->deleted_as;
 }
 
 static uint32_t move_mapping(struct moving *m, uint32_t id) {
@@ -344,6 +356,7 @@ static uint32_t move_mapping(struct moving *m, uint32_t id) {
     if (m->mappings[id] != PROFILE_NONE) return m->mappings[id];
     struct profile_mapping moved = m->from->mappings[id];
     moved.file = move_string(m, moved.file);
+    moved.deleted_as = move_string(m, moved.deleted_as);
     moved.build_id = move_string(m, moved.build_id);
     uint32_t found = 0;
     while (found < m->to->n_mappings && !is_same_file(&m->to->mappings[found], &moved)) found++;

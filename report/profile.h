@@ -45,7 +45,8 @@ struct profile_mapping {
     uint64_t start, limit, offset; /* [start, limit) of the process shows the file from offset on */
     uint32_t file, build_id; /* strings; build_id in hexadecimal, "" when the profile has none */
     bool has_functions;      /* symbols came with the profile: do not look for others */
-    bool is_deleted;         /* the file had no name any more: what is there now is another one */
+    /* "FILE (deleted)", a string: the file had no name any more, and what is there now is another one; 0: it had one */
+    uint32_t deleted_as;
     bool is_linked; /* offset is the address as linked, until symbols_resolve() has seen the file */
 };
 
@@ -137,6 +138,11 @@ __attribute__((format(printf, 2, 3))) void profile_note(struct profile *p, const
 /* ---- adding; each gives the index of what was there already or is there now */
 uint32_t profile_add_type(struct profile *p, const char *name, const char *unit); /* always new */
 uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping *m); /* always new */
+/* By the name that the kernel writes, which may end in " (deleted)"; and that name again, for those who need it. */
+void mapping_set_name(struct profile *p, struct profile_mapping *m, uint32_t name);
+static inline uint32_t mapping_name(const struct profile_mapping *m) {
+    return m->deleted_as && m->build_id == 0 ? m->deleted_as : m->file;
+}
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
 /* By mapping and address. The lines of a new one are empty; set them with profile_set_lines(). */
 uint32_t profile_add_location(struct profile *p, uint32_t mapping, uint64_t address);

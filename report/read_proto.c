@@ -181,6 +181,7 @@ static int read_mapping(struct reading *r, struct bytes b) {
     if (!ok) return malformed(r, "a mapping names a string that is not there");
     if (!id_add(&r->mappings, id, r->p->n_mappings))
         return malformed(r, "two mappings with one id");
+    mapping_set_name(r->p, &m, m.file);
     (void)profile_add_mapping(r->p, &m);
     return 0;
 }

@@ -167,12 +167,6 @@ static void add_map_line(struct profile *p, struct span_text s, struct span_text
     while (s.end > s.at && s.end[-1] == ' ') s.end--;
     char file[4096];
     size_t n = (size_t)(s.end - s.at);
-    static const char deleted[] = " (deleted)";
-    if (n >= sizeof deleted &&
-        memcmp(s.end - (sizeof deleted - 1), deleted, sizeof deleted - 1) == 0) {
-        n -= sizeof deleted - 1;
-        m.is_deleted = true;
-    }
     if (span_take(&s, "$build")) {
         n -= strlen("$build");
         (void)snprintf(file, sizeof file, "%.*s%.*s", (int)(build.end - build.at), build.at, (int)n,
@@ -181,7 +175,7 @@ static void add_map_line(struct profile *p, struct span_text s, struct span_text
         (void)snprintf(file, sizeof file, "%.*s", (int)(n < sizeof file ? n : sizeof file - 1),
                        s.at);
     }
-    m.file = profile_string(p, file);
+    mapping_set_name(p, &m, profile_string(p, file));
     (void)profile_add_mapping(p, &m);
 }
 

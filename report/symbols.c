@@ -242,7 +242,7 @@ static struct module *open_mapping(struct resolving *r, const struct profile_map
     bool is_main = map->file != 0 && map->file == r->main_file;
     const char *path = is_main ? r->options->program : moved_path(r->options, file, buffer);
     if (is_no_file(path)) return NULL;
-    bool is_replaced = map->is_deleted && map->build_id == 0 && path == file;
+    bool is_replaced = map->deleted_as && map->build_id == 0 && path == file;
     struct module *m = is_replaced ? NULL : module_open(path, &e);
     if (m != NULL && is_right_file(m, p, map)) return m;
     if (is_replaced)

@@ -32,12 +32,17 @@ struct table_unit table_unit_for(const char *unit, double largest) {
     return (struct table_unit){1, 0, ""};
 }
 
-const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes) {
-    double shown = number / u.divisor;
-    if (number == 0) return "0";
-    if (fabs(shown) < 0.5 * pow(10, -u.decimals)) shown = 0; /* no -0.00 */
-    (void)snprintf(out, n_bytes, "%.*f%s", u.decimals, shown, u.suffix);
+const char *table_decimal(double number, int decimals, const char *suffix, char *out,
+                          size_t n_bytes) {
+    (void)snprintf(out, n_bytes, "%.*f", decimals, number);
+    bool is_nothing = out[strspn(out, "-0.")] == '\0';
+    (void)snprintf(out, n_bytes, "%.*f%s", decimals, is_nothing ? 0 : number, suffix);
     return out;
+}
+
+const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes) {
+    if (number == 0) return "0";
+    return table_decimal(number / u.divisor, u.decimals, u.suffix, out, n_bytes);
 }
 
 void json_number(FILE *out, double number) {
@@ -104,6 +109,11 @@ void table_name(const struct table *t, const char *name, int used) {
     text_fit(t->out, name, t->width ? room : 0);
 }
 
+/* -100.00% is wider than a share can be otherwise. */
+static int width_of(const struct table *t, const struct table_column *c) {
+    return c->width + (t->is_difference && c->kind == TABLE_PERCENT);
+}
+
 /* Gives how many columns it took. */
 static int text_cell(const struct table *t, const struct table_column *c,
                      const struct table_cell *cell, bool is_last, int used) {
@@ -118,8 +128,8 @@ static int text_cell(const struct table *t, const struct table_column *c,
                        table_number(t->unit, cell->number, number, sizeof number));
     case TABLE_COUNT: return fprintf(t->out, "%*.0f", c->width, cell->number);
     case TABLE_PERCENT:
-        (void)snprintf(number, sizeof number, "%.2f%%", cell->number);
-        return fprintf(t->out, "%*s", c->width, number);
+        return fprintf(t->out, "%*s", width_of(t, c),
+                       table_decimal(cell->number, 2, "%", number, sizeof number));
     case TABLE_LIST:
         for (uint32_t i = 0; i < cell->n; i++) {
             if (i > 0) (void)fprintf(t->out, "\n%*s", used, "");
@@ -165,7 +175,7 @@ void table_begin(struct table *t) {
         if (t->form == TABLE_AS_CSV)
             text_csv(t->out, c->name);
         else
-            (void)fprintf(t->out, "%*s", is_last ? 0 : c->width, c->name);
+            (void)fprintf(t->out, "%*s", is_last ? 0 : width_of(t, c), c->name);
         if (is_last) (void)fprintf(t->out, "%s\n", table_plain(bold));
     }
 }

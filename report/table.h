@@ -59,6 +59,9 @@ struct table {
 
 /* One unit for the whole table, so that columns can be compared: fit for its largest number. */
 struct table_unit table_unit_for(const char *unit, double largest);
+/* "3.8%" in `out`, which is given back; what is rounded to nothing has no sign. */
+const char *table_decimal(double number, int decimals, const char *suffix, char *out,
+                          size_t n_bytes);
 /* "3.84MB" in `out`, which is given back. */
 const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes);
 

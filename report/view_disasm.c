@@ -263,7 +263,7 @@ static void put_routine(struct disasm *d, uint32_t id) {
     struct module_frame frames[MAX_INLINED];
     struct step *steps = NULL;
     uint32_t n = 0, cap = 0;
-    char a[64], b[64];
+    char a[64], b[64], share[32];
     csh engine;
     uint64_t address = r->low;
     size_t left = (size_t)(r->high - r->low);
@@ -273,11 +273,11 @@ static void put_routine(struct disasm *d, uint32_t id) {
         (void)fprintf(d->o->out, "ROUTINE ====================== %s%s%s\n",
                       profile_text(d->v->p, r->name), is_old ? "" : " in ",
                       is_old ? "" : profile_text(d->v->p, d->v->p->mappings[r->mapping].file));
-        (void)fprintf(d->o->out, "%*s %*s %s%s %s %.1f%% of total\n", d->o->width,
+        (void)fprintf(d->o->out, "%*s %*s %s%s %s %s of total\n", d->o->width,
                       list_total(d->o, r->flat, a, sizeof a), d->o->width,
                       list_total(d->o, r->cum, b, sizeof b), is_old ? "" : "Total ",
                       d->o->unit_name, is_old ? "(flat, cumulative)" : "(flat / cumulative)",
-                      view_percent(d->v, r->cum));
+                      table_decimal(view_percent(d->v, r->cum), 1, "%", share, sizeof share));
     }
     if (code == NULL || !open_engine(m, d->o->is_intel, &engine)) {
         if (d->o->form == TABLE_AS_TEXT) (void)fputs("(no code that we can read)\n", d->o->out);

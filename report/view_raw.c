@@ -24,7 +24,7 @@ static void put_samples(const struct profile *p, FILE *out) {
         const struct profile_sample *s = &p->samples[i];
         const struct profile_stack *stack = &p->stacks[s->stack];
         for (uint32_t t = 0; t < p->n_types; t++)
-            (void)fprintf(out, " %10.0f", p->values[(size_t)i * p->n_types + t]);
+            (void)fprintf(out, " %10" PRId64, whole_value(p->values[(size_t)i * p->n_types + t]));
         (void)fputc(':', out);
         for (uint32_t k = 0; k < stack->n; k++)
             (void)fprintf(out, " %u", p->frames[stack->first + k] + 1);
@@ -70,7 +70,7 @@ void profile_print_raw(const struct profile *p, FILE *out) {
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         const struct profile_mapping *m = &p->mappings[i];
         (void)fprintf(out, "%u: 0x%" PRIx64 "/0x%" PRIx64 "/0x%" PRIx64 " %s %s%s\n", i + 1,
-                      m->start, m->limit, m->offset, profile_text(p, m->file),
+                      m->start, m->limit, m->offset, profile_text(p, mapping_name(m)),
                       profile_text(p, m->build_id), m->has_functions ? " [FN]" : "");
     }
 }

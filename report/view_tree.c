@@ -32,12 +32,12 @@ static void put_row(struct table *t, const char *function, const char *relation,
     }
     char a[64], b[64], share[32];
     bool is_self = relation[0] == 's';
-    (void)snprintf(share, sizeof share, "%.2f%%", percent);
     const char *colour = is_self ? table_colour(t, percent) : "";
     (void)fputs(colour, t->out);
     int used = fprintf(t->out, "%10s %10s %8s  %s",
                        is_self ? table_number(t->unit, flat, a, sizeof a) : "",
-                       table_number(t->unit, cum, b, sizeof b), share, is_self ? "" : "  | ");
+                       table_number(t->unit, cum, b, sizeof b),
+                       table_decimal(percent, 2, "%", share, sizeof share), is_self ? "" : "  | ");
     table_name(t, name, used);
     (void)fprintf(t->out, "%s\n", table_plain(colour));
 }

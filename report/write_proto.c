@@ -109,7 +109,7 @@ static void put_mapping(struct writing *w, uint32_t i, bool has_functions) {
     put_number(&w->sub, 2, m->start);
     put_number(&w->sub, 3, m->limit);
     put_number(&w->sub, 4, m->offset);
-    put_number(&w->sub, 5, text(w, m->file));
+    put_number(&w->sub, 5, text(w, mapping_name(m)));
     put_number(&w->sub, 6, text(w, m->build_id));
     for (unsigned field = 7; field <= 10 && has_functions; field++) put_number(&w->sub, field, 1);
     put_message(&w->whole, 3, &w->sub);

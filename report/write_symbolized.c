@@ -28,28 +28,29 @@ static void put_symbols(const struct profile *p, FILE *out, const char *program)
     (void)fputs("---\n", out);
 }
 
-static double value_of(const struct profile *p, uint32_t sample, const char *type) {
+static int64_t value_of(const struct profile *p, uint32_t sample, const char *type) {
     uint32_t t = profile_find_type(p, type);
-    return t == PROFILE_NONE ? 0 : p->values[(size_t)sample * p->n_types + t];
+    return t == PROFILE_NONE ? 0 : whole_value(p->values[(size_t)sample * p->n_types + t]);
 }
 
-static double total_of(const struct profile *p, const char *type) {
+static int64_t total_of(const struct profile *p, const char *type) {
     double sum = 0; /* of what is written: rounded numbers */
-    for (uint32_t i = 0; i < p->n_samples; i++) sum += rint(value_of(p, i, type));
-    return sum;
+    for (uint32_t i = 0; i < p->n_samples; i++) sum += (double)value_of(p, i, type);
+    return whole_value(sum);
 }
+
+#define NUMBERS "%6" PRId64 ": %8" PRId64 " [%6" PRId64 ": %8" PRId64 "] @"
 
 static void put_heap(const struct profile *p, FILE *out) {
     bool is_growth = p->kind == PROFILE_GROWTH;
-    (void)fprintf(out, "--- %s\nheap profile: %6.0f: %8.0f [%6.0f: %8.0f] @ %s\n",
-                  is_growth ? "growth" : "heap", total_of(p, "inuse_objects"),
-                  total_of(p, "inuse_space"), total_of(p, "alloc_objects"),
-                  total_of(p, "alloc_space"), is_growth ? "growth" : "heapprofile");
+    (void)fprintf(out, "--- %s\nheap profile: " NUMBERS " %s\n", is_growth ? "growth" : "heap",
+                  total_of(p, "inuse_objects"), total_of(p, "inuse_space"),
+                  total_of(p, "alloc_objects"), total_of(p, "alloc_space"),
+                  is_growth ? "growth" : "heapprofile");
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const struct profile_stack *s = &p->stacks[p->samples[i].stack];
-        (void)fprintf(out, "%6.0f: %8.0f [%6.0f: %8.0f] @", rint(value_of(p, i, "inuse_objects")),
-                      rint(value_of(p, i, "inuse_space")), rint(value_of(p, i, "alloc_objects")),
-                      rint(value_of(p, i, "alloc_space")));
+        (void)fprintf(out, NUMBERS, value_of(p, i, "inuse_objects"), value_of(p, i, "inuse_space"),
+                      value_of(p, i, "alloc_objects"), value_of(p, i, "alloc_space"));
         for (uint32_t k = 0; k < s->n; k++)
             (void)fprintf(out, " 0x%016" PRIx64, p->locations[p->frames[s->first + k]].address);
         (void)fputc('\n', out);
@@ -81,7 +82,7 @@ static void put_maps(const struct profile *p, FILE *out) {
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         const struct profile_mapping *m = &p->mappings[i];
         (void)fprintf(out, "%08" PRIx64 "-%08" PRIx64 " r-xp %08" PRIx64 " 00:00 0 %s\n", m->start,
-                      m->limit, m->offset, profile_text(p, m->file));
+                      m->limit, m->offset, profile_text(p, mapping_name(m)));
     }
 }
 

@@ -86,7 +86,7 @@ static void put_mappings(const struct profile *p, FILE *out) {
                       "%s{\"id\":%u,\"start\":\"0x%" PRIx64 "\",\"limit\":\"0x%" PRIx64
                       "\",\"offset\":\"0x%" PRIx64 "\",",
                       i ? ",\n" : "\n", i + 1, m->start, m->limit, m->offset);
-        put_key(out, "file", profile_text(p, m->file));
+        put_key(out, "file", profile_text(p, mapping_name(m)));
         (void)fputc(',', out);
         put_key(out, "build_id", profile_text(p, m->build_id));
         (void)fputc('}', out);

@@ -3,6 +3,16 @@
 . "$(dirname "$0")/lib.sh"
 subject
 
+# how long it waits when nothing is said takes its time: the answer is looked at further down
+LD_PRELOAD=$VT_SO sleep 600 &
+stopped=$!
+own "$stopped"
+await 10 loaded_in "$stopped" || fail "expected the library in the program"
+kill -STOP "$stopped"
+ctl "$stopped" stats >"$TMP/patience" 2>&1 &
+patient=$!
+own "$patient"
+
 refuses 3 "no process 99999999" 99999999 stats
 sleep 600 &
 plain=$!
@@ -12,15 +22,21 @@ kill -0 "$plain" || fail "expected the other process unharmed"
 
 refuses 2 "'x' is no process number" x stats
 refuses 2 "'-1' is no process number" -- -1 stats
+refuses 2 "'12x' is no process number" 12x stats
+refuses 2 "'0' is no process number" 0 stats
+refuses 2 "'99999999999' is no process number" 99999999999 stats
 refuses 2 "a process and a command are needed" "$plain"
 refuses 2 "unknown command 'dmup'" "$plain" dmup
 refuses 2 "usage: vitrine ctl PID rate BYTES" "$plain" rate
 refuses 2 "usage: vitrine ctl PID stop" "$plain" stop now
+refuses 2 "usage: vitrine ctl PID dump [PATH]" "$plain" dump here there
 refuses 2 "usage: vitrine ctl PID contention-start FILE" "$plain" contention start
 refuses 2 "usage: vitrine ctl PID contention-stop" "$plain" contention stop now
 refuses 2 "unknown command 'contention'" "$plain" contention begin
 refuses 2 "'rate' wants a number of bytes such as 512K, not 'often'" "$plain" rate often
 refuses 2 "not '99999999999T'" "$plain" rate 99999999999T
+refuses 2 "not '+5'" "$plain" rate +5
+refuses 2 "not '5KB'" "$plain" rate 5KB
 refuses 2 "'exact' is on or off, not 'maybe'" "$plain" exact maybe
 refuses 2 "'--format' is proto, gperftools, jemalloc or collapsed, not 'xml'" "$plain" dump --format=xml
 refuses 2 "unknown option '--tiemout'; did you mean '--timeout'?" --tiemout=1 "$plain" stats
@@ -40,6 +56,10 @@ END
 compile "$TMP/future" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='VT_CONTROL_MAGIC'
 run "" "$TMP/future"
 refuses 3 "has version 2 of the control block, and this vitrine knows 1" "$pid" stats
+"$VITRINE_BIN" ps >"$TMP/said"
+grep -Eq "^ *$pid +- +[0-9.]+[kM]B +- +- future\$" "$TMP/said" || fail "ps of a future library: expected its name and no figures, saw $(cat "$TMP/said")"
+"$VITRINE_BIN" ps --json >"$TMP/said"
+grep -Eq "\"pid\":$pid,\"program\":\"future\",\"resident\":[1-9][0-9]*}" "$TMP/said" || fail "ps --json of a future library: saw $(cat "$TMP/said")"
 end
 compile "$TMP/accident" "$TMP/future.c" -I"$VT_INCLUDE" -DMAGIC='"else"'
 run "" "$TMP/accident"
@@ -48,7 +68,10 @@ end
 
 # no answer: idle without the signal; stopped; ended meanwhile. What was asked for is not done later.
 run deaf
+since=${EPOCHREALTIME/[.,]/}
 refuses 3 "does not answer within 1.0 s: it neither allocates nor takes the signal" --timeout=1 "$pid" dump "$TMP/never"
+waited_ms=$(((${EPOCHREALTIME/[.,]/} - since) / 1000))
+[ "$waited_ms" -ge 1000 ] && [ "$waited_ms" -le 10000 ] || fail "--timeout=1: expected a second, saw $waited_ms ms"
 end
 [ ! -e "$TMP/never" ] || fail "expected that nothing is done after the time is over"
 run read
@@ -72,6 +95,11 @@ run read
 refuses 3 "no such file or directory" "$pid" dump "$TMP/none/x.heap"
 refuses 3 "rate too large" "$pid" rate 2T
 end
+
+wait "$patient"
+[ $? = 3 ] || fail "expected status 3 when nobody answers"
+grep -q "process $stopped does not answer within 5.0 s: it is stopped" "$TMP/patience" || fail "expected 5 seconds of patience, saw: $(cat "$TMP/patience")"
+kill -KILL "$stopped"
 
 # only who may trace it
 can_be_nobody || { say "SKIP: the rest needs root and a user nobody"; exit 0; }

@@ -101,6 +101,38 @@ for base in (sampled, reordered):
         check("sampled, less itself: at the prompt", run(tool, "--interactive", "--base=" + base, sampled, stdin=b"top\n")[1], "Total: 0.0 MB\n")
         check("sampled, less itself: --collapsed", out(tool, "--collapsed", "--base=" + base, sampled), "")
 
+# ---- what is rounded to nothing has no sign, in whatever view
+def heap_file(name, head, lines):
+    path = os.path.join(folder, name + ".heap")
+    with open(path, "w") as f:
+        f.write(head + "".join(lines) + "\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00000000 08:01 1 /nowhere/app\n")
+    return path
+
+
+def exact(name, *values):
+    n, total = len(values), sum(values)
+    return heap_file(name, f"heap profile: {n}: {total} [{n}: {total}] @ heapprofile\n", [f"1: {v} [1: {v}] @ 0x40{i}011 0x40f011\n" for i, v in enumerate(values)])
+
+
+def estimated(name, n_bytes):  # one object that was seen, of more than one and less than one and a half
+    return heap_file(name, f"heap_v2/64\n  t*: 2: {n_bytes + 500} [0: 0]\n", [f"@ 0x400011\n  t*: 1: {n_bytes} [0: 0]\n", "@ 0x401011\n  t*: 1: 500 [0: 0]\n"])
+
+
+less, more = exact("less", 10000000, 100, 10), exact("more", 40000000, 0, 9)
+few, fewer = estimated("few", 100), estimated("fewer", 110)
+SIGNED_ZERO = re.compile(r"(?<![\w.])-0(?:\.0*)?(?![.\d])")
+NEARLY = [("diff", "--view=" + view, *form, less, more) for view in ("top", "tree", "traces", "collapsed") for form in ([], ["--json"], ["--csv"])]
+NEARLY += [("diff", "--view=flame", less, more), ("diff", "--view=traces", "--type=inuse_objects", few, fewer), ("raw", "--base=" + less, more), ("raw", "--base=" + few, fewer)]
+NEARLY_OLD = [(*options, "--nodefraction=0", "--edgefraction=0", "--base=" + less, more) for options in (
+    ["--text"], ["--text", "--show_bytes"], ["--tree"], ["--traces"], ["--dot"], ["--dot", "--show_bytes"], ["--callgrind"], ["--collapsed"], ["--raw"])]
+NEARLY_OLD += [(*options, "--base=" + few, fewer) for options in (["--raw"], ["--text", "--stacks", "--inuse_objects"])]
+for tool, argv in [(VITRINE, a) for a in NEARLY] + [(PPROF, a) for a in NEARLY_OLD]:
+    status, text, _ = run(tool, *argv)
+    what = " ".join(os.path.basename(a) for a in argv)
+    check(f"nearly nothing: {what}", (status, len(text) > 50, SIGNED_ZERO.findall(text)), (0, True, []))
+check_has("nearly nothing: the graph has it", out(PPROF, "--dot", "--nodefraction=0", "--base=" + less, more), r"app+0x1010\n0.0 (0.0%)\r")
+check_has("what is more than that has its sign", out(VITRINE, "diff", more, less), "-28.61MB -100.00%")
+
 # ---- another build at the same path: the old profile was given its names while its program was there
 path = build("here/app", OLD, *OLD_FLAGS)
 first = heap_of(folder, path, "first")
@@ -150,6 +182,9 @@ rows = json.loads(out(VITRINE, "diff", "--view=list", "--json", "^grows$", befor
 check("list", sum(r["flat"] for r in rows if r["file"].endswith("new/app.cc")) + sum(
     r["flat"] for r in rows if r["file"].endswith("old/app.cc")), 60000)
 check_has("top as text: signs", out(VITRINE, "diff", before, after), "-87.89kB")
+ends = lambda line: [m.end() for m in re.finditer(r"\S+", line)][:5]
+table = out(VITRINE, "diff", more, less).splitlines()  # with -100.00% in every column
+check("top as text: what shrank to nothing stays below its heading", [ends(l) for l in table[2:]], [ends(table[1])] * (len(table) - 2))
 svg = out(VITRINE, "diff", "--view=flame", before, after)
 titles = {}
 for g in xml.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
@@ -158,7 +193,7 @@ for g in xml.fromstring(svg).iter("{http://www.w3.org/2000/svg}g"):
         titles[name] = (value.split(",")[0], g.find("{http://www.w3.org/2000/svg}rect").get("fill").split(",")[0])
 check("flame", {n: titles.get(n) for n in CHANGED}, {"grows": ("+58.59kB", "hsl(4"), "shrinks": ("-87.89kB", "hsl(215"), "fresh": ("+6.84kB", "hsl(4")})
 dot = out(VITRINE, "diff", "--view=graph", before, after)
-for word in (r"shrinks\n-87.89 (", r"grows\n58.59 (", "label=-87.89"):
+for word in (f"label=\"{os.path.basename(after)} less {before}\\l", r"shrinks\n-87.89 (", r"grows\n58.59 (", "label=-87.89"):
     check_has("graph", dot, word)
 status, _, errors = run(VITRINE, "diff", "--view=what", before, after)
 check("an unknown view", (status, errors.strip()),

@@ -167,6 +167,22 @@ check("diff without", rows_of(), {"a": 22, "b": -22, "c": 56, "main": 0})
 if GO:
     check("-diff_base: as Go's pprof, which has no signs", near(go("-text", "-nodefraction=0", "-diff_base=" + base, now)),
           {n: (abs(a), abs(b)) for n, (a, b) in near(out(PPROF, "--text", "-diff_base=" + base, now)).items()})
+# -drop_negative: what a stack has less than the base counts as nothing, for its callers too
+GREW = {"a": 10, "c": 25, "main": 35}
+ALL = {"a": 10, "b": -10, "c": 25, "main": 25}
+cums = lambda text: {n: int(v) for v, n in re.findall(r"(-?\d+)\s+\S+% (\w+)$", text, re.M)}
+for tool in (PPROF, JEPROF):
+    for options, expected in ((["--drop_negative"], GREW), (["--nodrop_negative"], ALL), ([], ALL)):
+        text = out(tool, "--text", *options, "--base=" + base, now)
+        check(f"{os.path.basename(tool)} {options}", (cums(text), text.splitlines()[0]), (expected, f"Total: {expected['main']} objects"))
+check("-drop_negative: -diff_base", near(out(PPROF, "--text", "-drop_negative", "-diff_base=" + base, now)), {"a": (20, 20), "c": (50, 50), "main": (0, 70)})
+check("-drop_negative: -collapsed", out(PPROF, "--collapsed", "-drop_negative", "-base=" + base, now), "main;c 25\nmain;a 10\n")
+check("-drop_negative: -dot", sorted(re.findall(r"label=(-?\d+)", out(PPROF, "--dot", "-drop_negative", "-base=" + base, now))), ["10", "25"])
+check("-drop_negative: no base", out(PPROF, "--text", "-drop_negative", now), out(PPROF, "--text", now))
+_, text, _ = run(PPROF, "--interactive", "-base=" + base, now, stdin=b"drop_negative=true\ntop\ndrop_negative=false\ntop\n")
+check("-drop_negative: at the prompt", [cums("Total" + t) for t in text.split("Total")[1:]], [GREW, ALL])
+if GO:  # it looks at functions, not at stacks: callers keep what they have less
+    check("-drop_negative: the functions that Go's pprof leaves out", set(shares(go("-text", "-nodefraction=0", "-drop_negative", "-base=" + base, now))), set(GREW))
 status, text, errors = run(PPROF, "--text", "-base=" + base, "-diff_base=" + base, now)
 check("-base and -diff_base", (status, text, errors.splitlines()[0]), (1, "", "-base and -diff_base flags cannot both be specified"))
 self_share = lambda *argv: re.search(r"^\s+\d+\s+\d+\s+(\S+)%  f$", out(PPROF, "-tree", "-sample_index=objects", "-focus=^f$", *argv, labelled), re.M).group(1)

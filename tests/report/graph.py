@@ -150,8 +150,8 @@ for what, argv in (("heap", [heap]), ("by lines", ["--by=lines", heap]), ("a cir
         check_has(f"{what}: the legend", text, line)
     for value in re.findall(r"^N\d+ -> N\d+ \[label=(\S+),", dot, re.M):
         check_has(f"{what}: what came through", text, value)
-check("the title is the file without its folder", (dot.splitlines()[0].startswith('digraph "now.folded; '), out(VITRINE, "graph", "--title=mine", now).splitlines()[0]),
-      (True, 'digraph "mine; 55 samples" {'))
+check("the title is the file without its folder", [out(VITRINE, "graph", *argv).splitlines()[0] for argv in ([now], ["--base=" + base, now], ["--title=mine", now])],
+      [f'digraph "{title}; {n} samples" {{' for title, n in (("now.folded", 55), (f"now.folded less {base}", 10), ("mine", 55))])
 check("a difference: what shrank is below zero", re.search(r"-\d", text) is not None, True)
 check_has("a difference: growth is reddish", svg, "#fdecea")
 check_has("a difference: the opposite is bluish", svg, "#e6eefc")

@@ -86,12 +86,20 @@ check("a failed convert leaves nothing", os.path.exists(os.path.join(folder, "x.
 
 # a pipe that nobody reads any more
 many = file("many.folded", "".join(f"main;f{i} {i + 1}\n" for i in range(50000)))
-p = subprocess.Popen([VITRINE, "top", many], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-p.stdout.readline()
-p.stdout.close()
-errors = p.stderr.read().decode()
-check("closed pipe: no noise", errors, "")
-check("closed pipe: ended by it", p.wait() != 0, True)
+for argv, said in (([VITRINE, "top", many], ""), ([PPROF, "--text", many], f"Using local file {many}.\n")):
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.readline()
+    p.stdout.close()
+    errors = p.stderr.read().decode()
+    check(f"closed pipe: {argv[1]}: no noise", errors, said)
+    check(f"closed pipe: {argv[1]}: ended by it", p.wait(), -signal.SIGPIPE)
+
+# standard output on a full disk
+for status, argv in [(3, [VITRINE, view, folded]) for view in ("top", "raw", "flame", "graph")] + [(1, [PPROF, o, folded]) for o in ("--text", "--svg", "--pdf", "--proto", "--raw")]:
+    with open("/dev/full", "w") as full:
+        r = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    check(f"full disk: {argv[1]}: exit", r.returncode, status)
+    check_has(f"full disk: {argv[1]}: message", r.stderr, "error: cannot write 'standard output': No space left on device\n")
 
 # a real profile, with something missing around it: a warning that names it, and what can be shown all the same
 subject = os.path.join(folder, "subject")
@@ -154,12 +162,22 @@ denied("run, here", ["run", "true"], "cannot write in 'vitrine.true.1': Permissi
        folder if somebody else closed)
 
 # a full disk, as far as a limit on files is one: the program's own status stays, and what was cut off goes
+def small_disk(limit, *argv):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60,
+                          preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+
+
+half = os.path.join(folder, "half.svg")
+for status, argv in [(3, [VITRINE, "top", "-o", half, many]), (3, [VITRINE, "flame", "-o", half, many]), (3, [VITRINE, "graph", "-o", half, many]),
+                     (3, [VITRINE, "convert", "--to=pprof", many, half]), (1, [PPROF, "--svg", "-output=" + half, many])]:
+    r = small_disk(3000, *argv)
+    check(f"half a file: {argv[1]}: exit", r.returncode, status)
+    check_has(f"half a file: {argv[1]}: message", r.stderr, f"error: cannot write '{half}': File too large\n")
+    check(f"half a file: {argv[1]}: it goes", os.path.exists(half), False)
 for limit, messages, left in [(100, ["vitrine: error: cannot write profile '", "vitrine: warning: no heap profile"], 0),
                               (2000, ["vitrine: error: cannot write '", "  last profile "], 2)]:
     place = os.path.join(folder, f"full{limit}")
-    r = subprocess.run([VITRINE, "run", "-o", place, subject, "grow", "exit", "4"], capture_output=True, text=True,
-                       preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
-                                           resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+    r = small_disk(limit, VITRINE, "run", "-o", place, subject, "grow", "exit", "4")
     check(f"disk with {limit} bytes: status", r.returncode, 4)
     for message in messages:
         check_has(f"disk with {limit} bytes", r.stderr, message)
@@ -175,6 +193,10 @@ OLD = [
     ([PPROF, "--base"], "Option base requires an argument"),
     ([PPROF, "--nodecount=x", good], 'Value "x" invalid for option nodecount'),
     ([PPROF], "Did not specify program"),
+    ([PPROF, "--text", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
+    ([PPROF, "--svg", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
+    ([PPROF, "--text", "--focus=a(", good], "bad regexp 'a('"),
+    ([PPROF, "--text", empty], f"'{empty}': is empty"),
     ([JEPROF, "--text", "--raw", good], "FATAL ERROR: Only specify one output mode"),
     ([JEPROF, "--stacks", good], "Unknown option: stacks"),
 ]

@@ -58,6 +58,10 @@ check("exact: allocated", round(amount(errors, "allocated") / 1e5), round(2500 *
 check("exact: live", round(amount(errors, "live at exit") / 1e5), round(500 * 10240 / 1e5))
 check_has("exact: of all", errors, "\nallocated:\n")
 check("exact: no samples, no peak", "samples" in errors or "peak" in errors, False)
+check_has("exact: many blocks", errors, "  in 500 blocks\n")
+one = os.path.join(folder, "one")
+out(os.environ.get("CC", "cc"), "-x", "c", "-", "-o", one, stdin=b"#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(5000); return 0; }\n")
+check_has("exact: one block", vrun("--exact", one)[2], "  in 1 block\n")
 
 # a program too small for the rate
 status, text, errors, place = vrun("--rate=1G", SUBJECT, "exit", "0")

@@ -164,6 +164,31 @@ rebuilt, _ = build("plain", "-O2", "-finline-functions", "-DREBUILT", "-fstack-p
 seen, errors = names(deleted)
 check("deleted and built anew: never a wrong name", [n for n in seen.values() if "+0x" not in n and "vdso" not in n], [])
 check_has("deleted and built anew: said", errors, f"no names for '{program}': it was deleted or replaced while it ran; the program or --path says where it is now")
+# ... and it stays deleted in whatever is made of the profile, until a build-id is known; even for a file that looks right
+anew = os.path.dirname(rebuilt)
+os.rename(anew, anew + ".anew")
+shutil.copytree(moved, anew)
+REPLACED = "it was deleted or replaced while it ran"
+packed, container, known = (os.path.join(folder, name) for name in ("deleted.pb.gz", "deleted.raw", "known.pb.gz"))
+out(VITRINE, "convert", deleted, packed)
+with open(container, "w") as f:
+    f.write(out(PPROF, "--raw", deleted))
+maps = open(container).read()  # its names are those of the reader: without them, what the map says counts
+with open(container, "w") as f:
+    f.write(maps[maps.index("heap profile: "):])
+for what, path in (("as it is", deleted), ("profile.proto", packed), ("pprof --raw", container)):
+    seen, errors = names(path)
+    check(f"deleted, {what}: no names", [n for n in seen.values() if "+0x" not in n and "vdso" not in n], [])
+    check_has(f"deleted, {what}: said", errors, f"no names for '{program}': {REPLACED}")
+check("deleted: raw has it", ["/where (deleted)" in out(VITRINE, "raw", *form, packed) for form in ([], ["--json"])], [True, True])
+check_names("deleted: once its program was given", names(packed, "--program=" + program)[0], {p: n for p, n in EXPECTED.items() if p < 6})
+out(VITRINE, "convert", f"--path={os.path.dirname(program)}={moved}", deleted, known)
+check_names("deleted, with its build-id and names", names(known)[0])
+check("deleted, with its build-id: a name that others can open", "(deleted)" in out(VITRINE, "raw", known), False)
+both = {r["name"]: r["flat"] for r in json.loads(out(VITRINE, "top", "--json", "--all-frames", profile, deleted))["rows"]}
+check("deleted, beside one that is not: each its own", (both.get("app::plain"), both.get(names(deleted)[0].get(1))), (1, 1))
+shutil.rmtree(anew)
+os.rename(anew + ".anew", anew)
 sysroot = os.path.join(folder, "sysroot")
 os.makedirs(sysroot + "/lib")
 shutil.copy(os.path.join(moved, "libwhere.so"), sysroot + "/lib")
