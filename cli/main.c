@@ -64,12 +64,12 @@ static int run(const struct command *c, int argc, char **argv) {
     return status;
 }
 
-int main(int argc, char **argv) {
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-    const char *name = slash ? slash + 1 : argc > 0 ? argv[0] : "vitrine";
-    if (strcmp(name, "pprof") == 0 || strcmp(name, "google-pprof") == 0 ||
-        strcmp(name, "jeprof") == 0)
-        return dialect_pprof(name, argc - 1, argv + 1);
+static bool is_old_name(const char *name) {
+    return strcmp(name, "pprof") == 0 || strcmp(name, "google-pprof") == 0 ||
+           strcmp(name, "jeprof") == 0;
+}
+
+static int vitrine(int argc, char **argv) {
     if (argc < 2) {
         help(stderr);
         return EXIT_USAGE;
@@ -92,4 +92,15 @@ int main(int argc, char **argv) {
     const struct command *c = command_find(argv[1]);
     if (c == NULL) return say_no_command(argv[1]);
     return run(c, argc - 2, argv + 2);
+}
+
+/* What was written without a file to close, such as help, may have found the disk full. */
+int main(int argc, char **argv) {
+    const struct settings to_stdout = {0};
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *name = slash ? slash + 1 : argc > 0 ? argv[0] : "vitrine";
+    bool is_old = is_old_name(name);
+    int status = is_old ? dialect_pprof(name, argc - 1, argv + 1) : vitrine(argc, argv);
+    if (status != EXIT_FINE || output_close(&to_stdout, stdout) == EXIT_FINE) return status;
+    return is_old ? 1 : EXIT_COULD_NOT;
 }

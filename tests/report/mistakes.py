@@ -95,7 +95,9 @@ for argv, said in (([VITRINE, "top", many], ""), ([PPROF, "--text", many], f"Usi
     check(f"closed pipe: {argv[1]}: ended by it", p.wait(), -signal.SIGPIPE)
 
 # standard output on a full disk
-for status, argv in [(3, [VITRINE, view, folded]) for view in ("top", "raw", "flame", "graph")] + [(1, [PPROF, o, folded]) for o in ("--text", "--svg", "--pdf", "--proto", "--raw")]:
+on_full_disk = [(3, [VITRINE, view, folded]) for view in ("top", "raw", "flame", "graph")] + [(3, [VITRINE, word]) for word in ("help", "--version", "rows")]
+on_full_disk += [(1, [PPROF, o, folded]) for o in ("--text", "--svg", "--pdf", "--proto", "--raw")] + [(1, [PPROF, word]) for word in ("--help", "--version")]
+for status, argv in on_full_disk:
     with open("/dev/full", "w") as full:
         r = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     check(f"full disk: {argv[1]}: exit", r.returncode, status)
@@ -196,6 +198,7 @@ OLD = [
     ([PPROF, "--text", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
     ([PPROF, "--svg", "-sample_index=cpu", good], "no type 'cpu' in this profile"),
     ([PPROF, "--text", "--focus=a(", good], "bad regexp 'a('"),
+    ([PPROF, "--proto", "--focus=(a+)+$", slow], "the regexp takes too long"),
     ([PPROF, "--text", empty], f"'{empty}': is empty"),
     ([JEPROF, "--text", "--raw", good], "FATAL ERROR: Only specify one output mode"),
     ([JEPROF, "--stacks", good], "Unknown option: stacks"),
