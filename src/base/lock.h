@@ -43,6 +43,9 @@ struct vt_lock {
 
 #define VT_LOCK_INIT(r)                                                                            \
     { 0, (r) }
+/* Within the braces of an array: four, of one rank after the other. */
+#define VT_LOCK_INIT_FOUR(r)                                                                       \
+    VT_LOCK_INIT(r), VT_LOCK_INIT((r) + 1), VT_LOCK_INIT((r) + 2), VT_LOCK_INIT((r) + 3)
 
 /* True while this thread forks: it holds every lock, and handlers of the program that run meanwhile may come back to us. */
 extern __thread bool vt__lock_has_all __attribute__((tls_model("initial-exec")));

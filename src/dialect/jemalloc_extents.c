@@ -133,14 +133,20 @@ static const struct vt_source source = {take, give, drop, purge, grow_max};
 
 /* ---- nodes ---- */
 
+/* From now on its heap asks the hooks, or no longer does. Who allocates meanwhile meets those it had, which give as good memory. */
+static bool use_hooks(struct vt_je_arena *a, bool is_default) {
+    if (is_default) return vt__own_use(a->heap, NULL);
+    if (a->estate == NULL) a->estate = vt__estate_new(&source, a);
+    return a->estate != NULL && vt__own_use(a->heap, a->estate);
+}
+
+/* One that fails leaves the arena as it was: hooks that the program was refused are never called. */
 int vt__je_set_hooks(struct vt_je_arena *a, void *hooks) {
     bool is_default = hooks == NULL || hooks == &default_hooks;
+    if (a->heap != NULL /* arena 0 has none */ && !use_hooks(a, is_default)) return EAGAIN;
     /* release: what they are; pairs with hooks_of */
     atomic_store_explicit(&a->hooks, is_default ? NULL : hooks, memory_order_release);
-    if (a->heap == NULL) return 0; /* arena 0 */
-    if (!is_default && a->estate == NULL) a->estate = vt__estate_new(&source, a);
-    if (!is_default && a->estate == NULL) return EAGAIN;
-    return vt__own_use(a->heap, is_default ? NULL : a->estate) ? 0 : EAGAIN;
+    return 0;
 }
 
 int vt__je_read_extent_hooks(const struct vt_je_call *c, uint64_t *out) {

@@ -34,11 +34,9 @@ struct vt_estate {
 };
 
 #define N_LOCKS (VT_LOCK_ESTATE_LAST - VT_LOCK_ESTATE + 1)
-#define FOUR_LOCKS(r)                                                                              \
-    VT_LOCK_INIT(r), VT_LOCK_INIT((r) + 1), VT_LOCK_INIT((r) + 2), VT_LOCK_INIT((r) + 3)
-static struct vt_lock locks[N_LOCKS] = {FOUR_LOCKS(VT_LOCK_ESTATE), FOUR_LOCKS(VT_LOCK_ESTATE + 4),
-                                        FOUR_LOCKS(VT_LOCK_ESTATE + 8),
-                                        FOUR_LOCKS(VT_LOCK_ESTATE + 12)};
+static struct vt_lock locks[N_LOCKS] = {
+    VT_LOCK_INIT_FOUR(VT_LOCK_ESTATE), VT_LOCK_INIT_FOUR(VT_LOCK_ESTATE + 4),
+    VT_LOCK_INIT_FOUR(VT_LOCK_ESTATE + 8), VT_LOCK_INIT_FOUR(VT_LOCK_ESTATE + 12)};
 static _Atomic unsigned n_estates;
 
 void vt__estates_fork_prepare(void) {

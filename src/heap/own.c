@@ -44,10 +44,9 @@ struct vt_own {
 } VT_ALIGNED(VT_CACHE_LINE);
 
 #define N_LOCKS (VT_LOCK_OWN_LAST - VT_LOCK_OWN + 1)
-#define FOUR_LOCKS(r)                                                                              \
-    VT_LOCK_INIT(r), VT_LOCK_INIT((r) + 1), VT_LOCK_INIT((r) + 2), VT_LOCK_INIT((r) + 3)
-static struct vt_lock locks[N_LOCKS] = {FOUR_LOCKS(VT_LOCK_OWN), FOUR_LOCKS(VT_LOCK_OWN + 4),
-                                        FOUR_LOCKS(VT_LOCK_OWN + 8), FOUR_LOCKS(VT_LOCK_OWN + 12)};
+static struct vt_lock locks[N_LOCKS] = {
+    VT_LOCK_INIT_FOUR(VT_LOCK_OWN), VT_LOCK_INIT_FOUR(VT_LOCK_OWN + 4),
+    VT_LOCK_INIT_FOUR(VT_LOCK_OWN + 8), VT_LOCK_INIT_FOUR(VT_LOCK_OWN + 12)};
 
 static struct {
     struct vt_own *unused, *last_made;

@@ -22,11 +22,13 @@ ls "$TMP"/debug.* >/dev/null 2>&1 || fail "expected the loader's debug output, s
 # $1: the auditor; both the early program and one with threads and fork
 for program in "$TMP/early" "$TMP/workout"; do
     check_preload "$program"
-    timeout -k 10 "$LIMIT" env LD_AUDIT="$TMP/audit.so" LD_PRELOAD="$VT_SO" "$program"
-    died $? "LD_AUDIT with $program"
+    timeout -k 10 "$LIMIT" env LD_AUDIT="$TMP/audit.so" LD_PRELOAD="$VT_SO" "$program" 2>"$TMP/err"
+    died $? "LD_AUDIT with $program: $(tail -3 "$TMP/err")"
+    grep -q '^audited$' "$TMP/err" || fail "expected the auditor's word, saw: $(head -3 "$TMP/err")"
 done
 
 # A neighbour's constructors and destructors on either side of ours.
+check_preload "$TMP/early" "$TMP/ctor.so"
 for order in "$TMP/ctor.so:$VT_SO" "$VT_SO:$TMP/ctor.so"; do
     timeout -k 10 "$LIMIT" env LD_PRELOAD="$order" "$TMP/early"
     died $? "LD_PRELOAD=$order"

@@ -6,6 +6,8 @@ N_RUN=0
 
 compile "$TMP/workout" workout.c -O1
 compile "$TMP/mistake" risk_12_overflow.c
+check_preload "$TMP/workout"
+check_preload "$TMP/mistake"
 small="threads=2 ops=1500 live=50 max=200000 strict=1"
 
 # ok WHAT CMD...: status 0, and the tool reports nothing against it.
@@ -58,6 +60,9 @@ sanitizer() {
     file=$($CC -print-file-name="$runtime")
     case $file in /*) file=$file: ;; *) file= ;; esac
     case $(ldd "$TMP/workout_$name") in *"$runtime"*) ;; *) file= ;; esac
+    check_preload "$TMP/workout_$name"
+    check_preload "$TMP/mistake_$name"
+    ldd "$TMP/linked_$name" | grep -qF "$VT_SO" || fail "$name: expected $SO_NAME among the libraries of a linked program"
     # shellcheck disable=SC2086
     {
     ok "$name, workout preloaded" env LD_PRELOAD="$file$VT_SO" "$TMP/workout_$name" $small fork=0

@@ -24,7 +24,7 @@ if have strace && strace -o /dev/null true 2>/dev/null; then
     timeout -k 10 "$LIMIT" strace -f -qq -o "$TMP/trace" -E LD_PRELOAD="$VT_SO" "$TMP/public/workout" ops=3000 strict=1 \
         >"$TMP/out" 2>&1
     died $? "under strace: $(tail -2 "$TMP/out")"
-    grep -q "$SO_NAME" "$TMP/trace" ||
+    grep -qE "open(at)?\(.*/$SO_NAME\".* = [0-9]+$" "$TMP/trace" ||
         fail "expected $SO_NAME to be opened under strace, saw no trace of it"
     ! grep -qE '[0-9]+ (ptrace|process_vm_readv|process_vm_writev)\(' "$TMP/trace" ||
         fail "expected no ptrace of our own, saw $(grep -m1 -E 'ptrace|process_vm' "$TMP/trace")"

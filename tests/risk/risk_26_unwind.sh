@@ -19,5 +19,5 @@ case $(uname -m) in
             case $notes in *BTI*PAC*) ;; *) fail "expected the marks BTI and PAC in $SO_NAME, saw '$notes'" ;; esac ;;
 esac
 stack=$(readelf -lW "$VT_SO" | awk '$1 == "GNU_STACK" { print $7 $8 }')
-case $stack in *E*) fail "expected a stack that is not executable, saw '$stack'" ;; esac
+case $stack in *E*|'') fail "expected a stack that is not executable, saw '$stack'" ;; esac
 ! readelf -dW "$VT_SO" | grep -q TEXTREL || fail "expected no text relocations in $SO_NAME"

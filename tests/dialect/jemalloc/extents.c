@@ -1,7 +1,7 @@
 /* extents.c - arena.N.extent_hooks: an arena's memory comes from the program's functions. Prints the same with any libjemalloc.
  *
  *   extents             what all of them do: RocksDB's and folly's patterns, giving back, refusing, reset and destroy
- *   extents ours        figures, fork, mistakes: what only ours promises */
+ *   extents ours        figures, fork, want of memory, mistakes: what only ours promises */
 #include <errno.h>
 #include <jemalloc/jemalloc.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -492,6 +493,41 @@ static void forks(void) {
     EXPECT(act(shared, "destroy") == 0 && n_given + n_destroyed == n_taken);
 }
 
+static int write_hooks(unsigned arena, extent_hooks_t *hooks) {
+    char name[64];
+    snprintf(name, sizeof(name), "arena.%u.extent_hooks", arena);
+    return mallctl(name, NULL, NULL, &hooks, sizeof(hooks));
+}
+
+/* Nothing can be mapped any more: once what is left of our tables is used up, hooks are refused, and the arena keeps those it had. */
+static void hooks_without_memory(void) {
+    enum { N_ARENAS = 200 };
+    unsigned arena[N_ARENAS], n_refused = 0;
+    bool is_refused[N_ARENAS];
+    struct rlimit limit, none = {.rlim_cur = 0};
+    for (unsigned i = 0; i < N_ARENAS; i++) arena[i] = create(NULL);
+    EXPECT(getrlimit(RLIMIT_AS, &limit) == 0);
+    none.rlim_max = limit.rlim_max;
+    EXPECT(setrlimit(RLIMIT_AS, &none) == 0);
+    for (unsigned i = 0; i < N_ARENAS; i++) {
+        int err = write_hooks(arena[i], &mine);
+        is_refused[i] = err != 0;
+        n_refused += is_refused[i];
+        EXPECT(err == 0 || err == EAGAIN);
+        EXPECT(hooks_of(arena[i], NULL) == (err == 0 ? &mine : defaults));
+    }
+    EXPECT(setrlimit(RLIMIT_AS, &limit) == 0);
+    EXPECT(n_refused > 0 && n_refused < N_ARENAS);
+    begin();
+    for (unsigned i = 0; i < N_ARENAS; i++)
+        if (is_refused[i]) dallocx(mallocx(MIB, IN(arena[i])), 0);
+    EXPECT(n_taken == 0);
+    for (unsigned i = 0; i < N_ARENAS; i++)
+        if (is_refused[i]) EXPECT(write_hooks(arena[i], &mine) == 0);
+    EXPECT(hooks_of(arena[N_ARENAS - 1], NULL) == &mine);
+    for (unsigned i = 0; i < N_ARENAS; i++) EXPECT(act(arena[i], "destroy") == 0);
+}
+
 static void mistake(const char *name) {
     unsigned arena = create(&mine);
     char *p = mallocx(100, IN(arena));
@@ -519,6 +555,7 @@ int main(int argc, char **argv) {
         limits();
         changing();
         forks();
+        hooks_without_memory();
         return 0;
     }
     pthread_t thread;
