@@ -8,6 +8,9 @@
  * Climate: malloc.   Owns: the atlas.   Locks: none; sheets are put in by one compare-and-swap, and so are cells when they are claimed.
  */
 #include "heap/estate.h"
+
+#include <errno.h>
+
 #include "os/os.h"
 
 #define ADDRESS_BITS 48
@@ -78,20 +81,22 @@ static void clear(const struct plot *plot, size_t n_pages) {
     for (size_t i = 0; i < n_pages; i++) put(page_at(plot, i), NULL);
 }
 
-bool vt__atlas_claim(struct plot *plot) {
-    if (page_at(plot, plot->n_pages) >> ADDRESS_BITS != 0 || !make_atlas()) return false;
+int vt__atlas_claim(struct plot *plot) {
+    if (page_at(plot, plot->n_pages) >> ADDRESS_BITS != 0) return -EEXIST;
+    if (!make_atlas()) return -ENOMEM;
     for (size_t i = 0; i < plot->n_pages; i++) {
         struct plot *none = NULL;
         uintptr_t at = page_at(plot, i);
+        int err = make_sheet(at) ? 0 : -ENOMEM;
         /* release: as in put */
-        if (make_sheet(at) &&
-            atomic_compare_exchange_strong_explicit(cell_of(at), &none, plot, memory_order_release,
-                                                    memory_order_relaxed))
-            continue;
+        if (err == 0 && !atomic_compare_exchange_strong_explicit(
+                            cell_of(at), &none, plot, memory_order_release, memory_order_relaxed))
+            err = -EEXIST;
+        if (err == 0) continue;
         clear(plot, i);
-        return false;
+        return err;
     }
-    return true;
+    return 0;
 }
 
 void vt__atlas_clear(const struct plot *plot) { clear(plot, plot->n_pages); }

@@ -269,9 +269,10 @@ static int add(struct vt_estate *e, char *at, size_t n_bytes, bool is_zero) {
     plot->n_pages = g->n_pages;
     plot->is_zero = plot->is_purged = is_zero;
     plot->kind = PLOT_HELD; /* so that nobody who finds it takes it for a block */
-    if (!vt__atlas_claim(plot)) {
+    int err = vt__atlas_claim(plot);
+    if (err != 0) {
         forget_grant(e, g);
-        return -EEXIST;
+        return err;
     }
     link_grant(e, g);
     bin_put(e, plot);
@@ -313,7 +314,7 @@ static void retire(struct vt_estate *e, struct grant *g) {
 }
 
 static void come_back(struct vt_estate *e, struct grant *g) {
-    if (!vt__atlas_claim(g->plot)) { /* it was brought again meanwhile */
+    if (vt__atlas_claim(g->plot) != 0) { /* it was brought again meanwhile */
         forget_grant(e, g);
         return;
     }
