@@ -80,6 +80,7 @@ static void births() {
 static void forks() {
     pid_t pid = fork();
     if (pid == 0) {
+        alarm(60); /* one that hangs ends with a status */
         burn();
         if (getppid() % 3 == 0) births();
         _exit(0);
