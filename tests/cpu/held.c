@@ -1,7 +1,7 @@
 /* held.c - what a tick must survive, one case at a time and without chance; storm.cpp has them all at once.
  *
  *   held linker    inside dl_iterate_phdr, which holds ld.so's lock: this thread burns, and waits for another that burns
- *   held jit       code without any tables, whose frame pointer is no address
+ *   held jit       code without any tables, whose frame pointer is no address, or one that cannot be read
  *   held fibre     a stack of the program's own, with pages of no access around it
  *   held small     a stack of one page, with an alternate one for signals of the least size that programs take, SIGSTKSZ
  *
@@ -41,9 +41,9 @@ static int in_callback(struct dl_phdr_info *info, size_t n_bytes, void *unused) 
     return 1; /* once is enough */
 }
 
-/* rdi turns, with 8 in rbp: mov %rbp,%rax; mov $8,%ebp; 1: dec %rdi; jnz 1b; mov %rax,%rbp; ret */
-static const unsigned char code[] = {0x48, 0x89, 0xe8, 0xbd, 8,    0,    0,    0,   0x48,
-                                     0xff, 0xcf, 0x75, 0xfb, 0x48, 0x89, 0xc5, 0xc3};
+/* rdi turns, with esi in rbp: mov %rbp,%rax; mov %esi,%ebp; 1: dec %rdi; jnz 1b; mov %rax,%rbp; ret */
+static const unsigned char code[] = {0x48, 0x89, 0xe8, 0x89, 0xf5, 0x48, 0xff,
+                                     0xcf, 0x75, 0xfb, 0x48, 0x89, 0xc5, 0xc3};
 
 static int jit(void) {
 #ifdef __x86_64__
@@ -51,7 +51,11 @@ static int jit(void) {
     if (at == MAP_FAILED) return 3;
     memcpy(at, code, sizeof code);
     if (mprotect(at, PAGE, PROT_READ | PROT_EXEC) != 0) return 3;
-    ((void (*)(uint64_t))(uintptr_t)at)(300000000);
+    void *nothing = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    if (nothing == MAP_FAILED) return 3;
+    /* none at all, and one that looks well but cannot be read */
+    ((void (*)(uint64_t, uint32_t))(uintptr_t)at)(150000000, 8);
+    ((void (*)(uint64_t, uint32_t))(uintptr_t)at)(150000000, (uint32_t)(uintptr_t)nothing);
     return 0;
 #else
     return sizeof code == 0;
