@@ -1,7 +1,8 @@
 /* held.c - what a tick must survive, one case at a time and without chance; storm.cpp has them all at once.
  *
  *   held linker    inside dl_iterate_phdr, which holds ld.so's lock: this thread burns, and waits for another that burns
- *   held jit       code without any tables, whose frame pointer is no address, or one that cannot be read
+ *   held jit       code without any tables, whose frame pointer is no address
+ *   held frame     code whose tables lead to memory that cannot be read
  *   held fibre     a stack of the program's own, with pages of no access around it
  *   held small     a stack of one page, with an alternate one for signals of the least size that programs take, SIGSTKSZ
  *
@@ -41,9 +42,9 @@ static int in_callback(struct dl_phdr_info *info, size_t n_bytes, void *unused) 
     return 1; /* once is enough */
 }
 
-/* rdi turns, with esi in rbp: mov %rbp,%rax; mov %esi,%ebp; 1: dec %rdi; jnz 1b; mov %rax,%rbp; ret */
-static const unsigned char code[] = {0x48, 0x89, 0xe8, 0x89, 0xf5, 0x48, 0xff,
-                                     0xcf, 0x75, 0xfb, 0x48, 0x89, 0xc5, 0xc3};
+/* rdi turns, with 8 in rbp: mov %rbp,%rax; mov $8,%ebp; 1: dec %rdi; jnz 1b; mov %rax,%rbp; ret */
+static const unsigned char code[] = {0x48, 0x89, 0xe8, 0xbd, 8,    0,    0,    0,   0x48,
+                                     0xff, 0xcf, 0x75, 0xfb, 0x48, 0x89, 0xc5, 0xc3};
 
 static int jit(void) {
 #ifdef __x86_64__
@@ -51,15 +52,28 @@ static int jit(void) {
     if (at == MAP_FAILED) return 3;
     memcpy(at, code, sizeof code);
     if (mprotect(at, PAGE, PROT_READ | PROT_EXEC) != 0) return 3;
-    void *nothing = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    if (nothing == MAP_FAILED) return 3;
-    /* none at all, and one that looks well but cannot be read */
-    ((void (*)(uint64_t, uint32_t))(uintptr_t)at)(150000000, 8);
-    ((void (*)(uint64_t, uint32_t))(uintptr_t)at)(150000000, (uint32_t)(uintptr_t)nothing);
+    ((void (*)(uint64_t))(uintptr_t)at)(300000000);
     return 0;
 #else
     return sizeof code == 0;
 #endif
+}
+
+#ifdef __x86_64__
+/* rdi turns, with rsi in rbp, by which its caller is to be found. */
+extern void frame_elsewhere(uint64_t n_turns, uintptr_t frame_pointer);
+__asm__(".text\n.type frame_elsewhere, @function\nframe_elsewhere:\n.cfi_startproc\n"
+        "mov %rbp, %rax\nmov %rsi, %rbp\n.cfi_def_cfa %rbp, 16\n1: dec %rdi\njnz 1b\n"
+        "mov %rax, %rbp\nret\n.cfi_endproc\n.size frame_elsewhere, . - frame_elsewhere\n");
+#endif
+
+static int frame(void) {
+#ifdef __x86_64__
+    char *at = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return 3;
+    frame_elsewhere(300000000, (uintptr_t)at);
+#endif
+    return 0;
 }
 
 static ucontext_t outside, inside;
@@ -91,6 +105,7 @@ int main(int argc, char **argv) {
     alarm(60);
     if (strcmp(what, "linker") == 0) return dl_iterate_phdr(in_callback, NULL) == 1 ? 0 : 4;
     if (strcmp(what, "jit") == 0) return jit();
+    if (strcmp(what, "frame") == 0) return frame();
     if (strcmp(what, "fibre") == 0) return fibre(16 * PAGE);
     if (strcmp(what, "small") == 0) return small();
     return 2;
