@@ -2,7 +2,6 @@
  *
  *   api calls FILE     every function, with what it returns
  *   api held FILE      as on a busy machine, but without chance: no tick arrives before the labels have changed
- *   api brief FILE     labels that last for a millisecond at most
  *   api wall FILE      half a second of burning and half a second of sleep, in functions of their own
  *   api refused FILE   no timer can be had (RLIMIT_SIGPENDING is 0): the start says so, and the program goes on
  */
@@ -93,11 +92,6 @@ int main(int argc, char **argv) {
     if (argc != 3) return 2;
     if (strcmp(argv[1], "calls") == 0) calls(argv[2]);
     if (strcmp(argv[1], "held") == 0) held(argv[2]);
-    if (strcmp(argv[1], "brief") == 0) {
-        EXPECT(vt_cpu_start(argv[2]), 0);
-        for (long until = cpu_ms() + 100; cpu_ms() < until;) serve("brief", 1);
-        EXPECT(vt_cpu_stop(), 0);
-    }
     if (strcmp(argv[1], "wall") == 0) {
         EXPECT(vt_cpu_start(argv[2]), 0);
         burn_it(NULL, 500);
