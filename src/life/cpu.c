@@ -179,7 +179,6 @@ static void fork_parent(void) {
 static void fork_child(void) {
     vt__cpu_fork_done(/* is_child */ true);
     vt__profile_file_fork_child(&cpu.file);
-    cpu.file.has_number = cpu.file.has_number && cpu.is_on;
     vt_lock_reset(&lock);
 }
 

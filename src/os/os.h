@@ -72,6 +72,7 @@ unsigned vt__os_node(void);              /* NUMA node of the calling thread; 0 w
 /* Clocks that send signals; async-signal-safe. A clock is one of libc's CLOCK_..., or that of a thread's CPU time. */
 int vt__os_thread_clock(int tid);
 uint64_t vt__os_clock_ns(int clock); /* 0: there is no such thread */
+uint64_t vt__os_tick_ns(void);       /* between the system's ticks, at which it looks at timers */
 void vt__os_sleep_ns(uint64_t ns);   /* or less, if a signal comes */
 /* To the thread `tid`, 0: to the process; `value` comes with each signal. */
 int vt__os_timer_create(int clock, int signal, int tid, void *value, int *out);

@@ -51,6 +51,12 @@ uint64_t vt__os_clock_ns(int clock) {
     return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+uint64_t vt__os_tick_ns(void) {
+    struct timespec t = {0, 0};
+    vt__syscall(SYS_clock_getres, CLOCK_MONOTONIC_COARSE, (long)&t, 0, 0, 0, 0);
+    return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
 void vt__os_sleep_ns(uint64_t ns) {
     struct timespec t = timespec_of(ns);
     vt__syscall(SYS_nanosleep, (long)&t, 0, 0, 0, 0, 0);

@@ -63,6 +63,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
         return -EINVAL;
     vt__cpu.plan = *plan;
     vt__cpu.period_ns = NSEC_PER_SEC / plan->frequency;
+    vt__cpu.late_ns = vt__cpu.period_ns + vt__os_tick_ns();
     vt__cpu.signal = signal_of(plan);
     int err = install(vt__cpu.signal);
     if (err != 0) return err;

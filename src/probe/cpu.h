@@ -45,6 +45,8 @@ void vt__cpu_rescan(void);
 /* While a file is written in between: what threads used and no tick has told of yet is counted, and then no more. */
 void vt__cpu_lend(void);
 void vt__cpu_take_back(void);
+/* The calling thread, before its label becomes `next`: what it used and should have been told of counts for the one it has. */
+void vt__cpu_label_changes(uint32_t next);
 /* The calling thread: when it begins, while the profiler is on, and when it ends. Any number of times. `start` is its first
  * function, 0: not known. */
 void vt__cpu_task_begins(uintptr_t start);

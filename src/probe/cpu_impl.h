@@ -25,14 +25,21 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     /* its thread's handler writes */
     _Atomic bool has_samples;
     _Atomic uint32_t last_stack, last_label; /* of the last sample */
-    uint64_t cpu_ns;                         /* its CPU time up to which it was counted */
-    struct vt_frames frames;                 /* here, because the stack of a handler may be small */
+    _Atomic uint32_t label;                  /* since then, where it is told of */
+    _Atomic uint64_t cpu_ns;                 /* its CPU time up to which it was counted */
+    /* VT_CPU_THREAD: up to which its timer has told; behind cpu_ns where a change of labels was before it */
+    uint64_t told_ns;
+    uint64_t
+        late_from_ns; /* monotonic: no tick can be late before, as its label is about to change */
+    struct vt_frames frames; /* here, because the stack of a handler may be small */
 };
 
 struct vt_cpu_state {
     /* written by vt__cpu_start before is_on, read by handlers */
     struct vt_cpu_plan plan;
     uint64_t period_ns;
+    /* a timer whose thread is met by the system's ticks tells of a period before so much is owed */
+    uint64_t late_ns;
     int signal;
     /* any thread */
     _Atomic bool is_on;

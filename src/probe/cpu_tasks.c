@@ -72,11 +72,14 @@ uint32_t vt__cpu_task_of(int tid) {
 
 static int arm(struct vt_cpu_task *t, int tid) {
     t->timer = t->fd = -1;
-    t->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
+    uint64_t cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
     /* Threads that were born together do not tick together; and one that ends within a period counts for it with the chance of its
      * length, so that many are right on average. */
     uint64_t first_ns = 1 + vt__os_random() % vt__cpu.period_ns;
-    if (vt__cpu_is_by_thread()) t->cpu_ns += first_ns - vt__cpu.period_ns;
+    if (vt__cpu_is_by_thread()) cpu_ns += first_ns - vt__cpu.period_ns;
+    t->told_ns = cpu_ns;
+    t->late_from_ns = 0;
+    atomic_store_explicit(&t->cpu_ns, cpu_ns, memory_order_relaxed);
     switch (vt__cpu.plan.clock) {
     case VT_CPU_PROCESS:
     case VT_CPU_REAL: return 0; /* one for all */
@@ -142,6 +145,7 @@ static int add(int tid, bool is_me, uint32_t *number) {
     t->start = tid == vt__os_pid() ? vt__os_entry() : 0;
     atomic_store_explicit(&t->last_stack, 0, memory_order_relaxed);
     atomic_store_explicit(&t->last_label, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->label, 0, memory_order_relaxed);
     if (is_me)
         vt__os_my_name(t->name);
     else
@@ -168,7 +172,7 @@ static struct vt_count owed_by(uint32_t number, uint64_t n) {
         stack = vt__depot_put(&f);
     }
     return (struct vt_count){.stack = stack,
-                             .label = atomic_load_explicit(&t->last_label, memory_order_relaxed),
+                             .label = atomic_load_explicit(&t->label, memory_order_relaxed),
                              .who = number,
                              .n = n,
                              .on_ns = n * vt__cpu.period_ns};
@@ -185,8 +189,8 @@ static uint64_t n_owed(uint32_t number, int tid) {
     uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
     if (!vt__cpu_is_by_thread() || vt__cpu.plan.filter != NULL || now_ns == 0) return 0;
     /* the first period may end later */
-    int64_t owed_ns =
-        (int64_t)(now_ns - __atomic_load_n(&vt__cpu_task(number)->cpu_ns, __ATOMIC_RELAXED));
+    uint64_t counted_ns = atomic_load_explicit(&vt__cpu_task(number)->cpu_ns, memory_order_relaxed);
+    int64_t owed_ns = (int64_t)(now_ns - counted_ns);
     return owed_ns > 0 ? (uint64_t)owed_ns / vt__cpu.period_ns : 0;
 }
 

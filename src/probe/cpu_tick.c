@@ -6,6 +6,7 @@
  *
  * A tick counts for as many periods as passed: a timer tells how often it expired before its signal was handled, perf's clock
  * is compared with the thread's CPU time, and the timers of the process, which tell nothing, with the clock they should have kept.
+ * A timer that is late for a thread which is about to change its label is not waited for: vt__cpu_label_changes.
  *
  * No clock ticks while its thread is in the kernel, but those of wall time and, before Linux 5.10, timers: calls that sleep are not
  * ended with EINTR.
@@ -50,15 +51,31 @@ struct tick {
     uint64_t on_ns, off_ns;
 };
 
+/* Relaxed: its own thread writes it, the handler in one go as others see it; whoever else reads it, estimates. */
+static uint64_t counted_ns(struct vt_cpu_task *t) {
+    return atomic_load_explicit(&t->cpu_ns, memory_order_relaxed);
+}
+static void set_counted_ns(struct vt_cpu_task *t, uint64_t ns) {
+    atomic_store_explicit(&t->cpu_ns, ns, memory_order_relaxed);
+}
+
 /* By the thread's CPU time since its last tick. The rest of a period stays for the next. */
 static void by_cpu_time(struct tick *k, struct vt_cpu_task *t, int tid) {
     uint64_t now_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
-    int64_t owed_ns = (int64_t)(now_ns - t->cpu_ns);
+    int64_t owed_ns = (int64_t)(now_ns - counted_ns(t));
     int64_t period_ns = (int64_t)vt__cpu.period_ns;
     int64_t n = owed_ns > period_ns ? owed_ns / period_ns : 1;
     int64_t rest_ns = owed_ns - n * period_ns;
     k->n = (uint64_t)n;
-    t->cpu_ns = now_ns - (uint64_t)(rest_ns > 0 ? rest_ns : 0);
+    set_counted_ns(t, now_ns - (uint64_t)(rest_ns > 0 ? rest_ns : 0));
+}
+
+/* By what the timer tells, less what counted when labels changed. */
+static void by_timer(struct tick *k, struct vt_cpu_task *t) {
+    t->told_ns += k->n * vt__cpu.period_ns;
+    int64_t new_ns = (int64_t)(t->told_ns - counted_ns(t));
+    k->n = new_ns > 0 ? (uint64_t)new_ns / vt__cpu.period_ns : 0;
+    if (k->n != 0) set_counted_ns(t, t->told_ns);
 }
 
 uint64_t vt__cpu_common_ns(void) {
@@ -85,8 +102,8 @@ uint64_t vt__cpu_take_common(void) {
 static void by_both_times(struct tick *k, struct vt_cpu_task *t, int tid) {
     uint64_t cpu_ns = vt__os_clock_ns(vt__os_thread_clock(tid));
     uint64_t passed_ns = k->n * vt__cpu.period_ns;
-    k->on_ns = vt_min(cpu_ns - t->cpu_ns, passed_ns);
-    t->cpu_ns = cpu_ns;
+    k->on_ns = vt_min(cpu_ns - counted_ns(t), passed_ns);
+    set_counted_ns(t, cpu_ns);
     k->off_ns = passed_ns - k->on_ns;
 }
 
@@ -129,28 +146,33 @@ static void leave_out_birth(struct vt_frames *f) {
     }
 }
 
-static void sample(struct tick *k, int tid, const void *context) {
-    enum vt_cpu_clock clock = vt__cpu.plan.clock;
+static void count(const struct tick *k, vt_stack_id stack, uint32_t label) {
     struct vt_cpu_task *t = vt__cpu_task(k->task);
-    if (clock == VT_CPU_PERF) by_cpu_time(k, t, tid);
-    if (clock == VT_CPU_THREAD) t->cpu_ns += k->n * vt__cpu.period_ns;
-    k->on_ns = k->n * vt__cpu.period_ns;
-    if (clock == VT_CPU_WALL) by_both_times(k, t, tid);
-    if (vt__cpu.plan.filter != NULL && vt__cpu.plan.filter(vt__cpu.plan.filter_arg) == 0) return;
-    vt__stack_of_context(context, &t->frames);
-    leave_out_birth(&t->frames);
-    vt_stack_id stack = vt__depot_put(&t->frames);
-    uint32_t label = vt__life_cpu_label();
     if (!atomic_load_explicit(&t->has_samples, memory_order_relaxed)) {
         vt__os_my_name(t->name); /* it may have got one since it was found */
         vt__life_cpu_seen();
     }
     atomic_store_explicit(&t->last_stack, stack, memory_order_relaxed);
     atomic_store_explicit(&t->last_label, label, memory_order_relaxed);
+    atomic_store_explicit(&t->label, label, memory_order_relaxed);
     atomic_store_explicit(&t->has_samples, true, memory_order_relaxed);
     atomic_store_explicit(&vt__cpu.last_task, k->task, memory_order_relaxed);
     struct vt_count c = {stack, label, k->task, k->n, k->on_ns, k->off_ns};
     if (!vt__cpu_count(&c)) atomic_fetch_add_explicit(&vt__cpu.n_lost, k->n, memory_order_relaxed);
+}
+
+static void sample(struct tick *k, int tid, const void *context) {
+    enum vt_cpu_clock clock = vt__cpu.plan.clock;
+    struct vt_cpu_task *t = vt__cpu_task(k->task);
+    if (clock == VT_CPU_PERF) by_cpu_time(k, t, tid);
+    if (clock == VT_CPU_THREAD) by_timer(k, t);
+    k->on_ns = k->n * vt__cpu.period_ns;
+    if (clock == VT_CPU_WALL) by_both_times(k, t, tid);
+    if (k->n == 0) return;
+    if (vt__cpu.plan.filter != NULL && vt__cpu.plan.filter(vt__cpu.plan.filter_arg) == 0) return;
+    vt__stack_of_context(context, &t->frames);
+    leave_out_birth(&t->frames);
+    count(k, vt__depot_put(&t->frames), vt__life_cpu_label());
 }
 
 /* One system call less for each tick. */
@@ -158,10 +180,69 @@ static __thread int my_tid __attribute__((tls_model("initial-exec")));
 
 void vt__cpu_tick_fork_child(void) { my_tid = 0; }
 
+static int tid_of_mine(void) {
+    if (my_tid == 0) my_tid = vt__os_tid();
+    return my_tid;
+}
+
+/* Where the thread was last seen under this label; here, if it was not. */
+static vt_stack_id stack_under(uint32_t label, const struct vt_cpu_task *t) {
+    vt_stack_id last = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
+    if (last != 0 && atomic_load_explicit(&t->last_label, memory_order_relaxed) == label)
+        return last;
+    struct vt_frames here; /* the task's are the handler's, which may come meanwhile */
+    vt__stack_here(&here);
+    if (here.n == 0) return 0;
+    leave_out_birth(&here);
+    here.pc
+        [0]--; /* the call, not what it returns to: a sample's first frame is no return address */
+    here.hash = vt__frames_hash(here.pc, here.n);
+    return vt__depot_put(&here);
+}
+
+/* Not what the next tick tells in time: it has the better stack, and finds labels in proportion to their time. */
+static void settle_label(struct tick k, int tid) {
+    struct vt_cpu_task *t = vt__cpu_task(k.task);
+    uint64_t now_ns = vt__os_now_ns();
+    if (now_ns < t->late_from_ns) return; /* saves the system call */
+    uint64_t seen_ns = counted_ns(t);
+    int64_t owed_ns = (int64_t)(vt__os_clock_ns(vt__os_thread_clock(tid)) - seen_ns);
+    if (owed_ns <= (int64_t)vt__cpu.late_ns) {
+        t->late_from_ns = now_ns + (vt__cpu.late_ns - (uint64_t)owed_ns);
+        return;
+    }
+    k.n = (uint64_t)owed_ns / vt__cpu.period_ns;
+    k.on_ns = k.n * vt__cpu.period_ns;
+    /* relaxed: against a tick of this thread only, which has counted then */
+    if (!atomic_compare_exchange_strong_explicit(&t->cpu_ns, &seen_ns, seen_ns + k.on_ns,
+                                                 memory_order_relaxed, memory_order_relaxed))
+        return;
+    uint32_t label = vt__life_cpu_label();
+    count(&k, stack_under(label, t), label);
+}
+
+static void change_label(uint32_t next) {
+    int tid = tid_of_mine();
+    uint32_t number = vt__cpu_task_of(tid);
+    if (number == 0) return;
+    settle_label((struct tick){.task = number}, tid);
+    atomic_store_explicit(&vt__cpu_task(number)->label, next, memory_order_relaxed);
+}
+
+void vt__cpu_label_changes(uint32_t next) {
+    /* relaxed: looked at again. A filter wants to be asked by ticks; clocks other than timers of threads are in time, or tell nothing
+     * of single threads. */
+    if (!atomic_load_explicit(&vt__cpu.is_on, memory_order_relaxed)) return;
+    if (vt__cpu.plan.clock != VT_CPU_THREAD || vt__cpu.plan.filter != NULL) return;
+    /* seq_cst and release: as in vt__cpu_on_signal */
+    atomic_fetch_add_explicit(&vt__cpu.n_inside, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&vt__cpu.is_on, memory_order_seq_cst)) change_label(next);
+    atomic_fetch_sub_explicit(&vt__cpu.n_inside, 1, memory_order_release);
+}
+
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context) {
     int saved = errno;
-    if (my_tid == 0) my_tid = vt__os_tid();
-    int tid = my_tid;
+    int tid = tid_of_mine();
     struct tick k;
     /* seq_cst, both: a start that does not see us in n_inside comes after a stop that we see; pairs with vt__cpu_start. Then there is
      * no sample, whatever the tables say meanwhile. */

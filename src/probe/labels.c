@@ -8,6 +8,7 @@
 
 #include "heap/heap.h"
 #include "os/os.h"
+#include "probe/cpu.h"
 #include "probe/impl.h"
 #include "probe/table.h"
 
@@ -62,6 +63,7 @@ int vt__label_push(const char *key, const char *value) {
     uint32_t id = node_of(&wanted);
     vt__probe_leave();
     if (id == 0) return -ENOMEM;
+    vt__cpu_label_changes(id);
     *label = id;
     return 0;
 }
@@ -70,8 +72,10 @@ void vt__label_pop(void) {
     uint32_t *label = vt__heap_label();
     if (label == NULL || *label == 0) return;
     if (!vt__probe_enter()) return;
-    *label = ((const struct vt_label *)vt__row(&rows, *label))->parent;
+    uint32_t parent = ((const struct vt_label *)vt__row(&rows, *label))->parent;
     vt__probe_leave();
+    vt__cpu_label_changes(parent);
+    *label = parent;
 }
 
 bool vt__label_get(uint32_t label, struct vt_label *out) {

@@ -46,12 +46,14 @@ begin() { # begin KIND
     asks "$pid" "$1-start" "$TMP/$1.$mode"
     refuses 3 "is being made already" "$pid" "$1-start" "$TMP/d"
 }
-finish() { # finish KIND WHAT: $TMP/$1.part.json and $TMP/$1.json are what the files say
-    [ "$(asks "$pid" "$1-dump" "$TMP/$1.part")" = "$TMP/$1.part" ] || fail "$2: expected the name of the file in between"
-    [ "$(asks "$pid" "$1_dump")" = "$TMP/$1.$mode" ] || fail "$2: expected the name of the profile's own file"
-    [ "$(asks "$pid" "$1" stop)" = "$TMP/$1.$mode" ] || fail "$2: expected the file's name"
+finish() { # finish KIND NAME WHAT: $TMP/$1.part.json and $TMP/$1.json are what the files say
+    [ "$(asks "$pid" "$1-dump" "$TMP/$1.part")" = "$TMP/$1.part" ] || fail "$3: expected the name of the file in between"
+    [ "$(asks "$pid" "$1_dump")" = "$TMP/$1.$mode" ] || fail "$3: expected the name of the profile's own file"
+    rm "$TMP/$1.$mode" || fail "$3: expected the profile's own file" # the end writes it again
+    [ "$(asks "$pid" "$1" stop)" = "$TMP/$1.$mode" ] || fail "$3: expected the file's name"
+    refuses 3 "no $2 profile is being made" "$pid" "$1-dump"
     "$VITRINE_BIN" top --json "$TMP/$1.part" >"$TMP/$1.part.json" && "$VITRINE_BIN" top --json "$TMP/$1.$mode" >"$TMP/$1.json" ||
-        fail "$2: expected profiles that can be read"
+        fail "$3: expected profiles that can be read"
     rm "$TMP/$1.$mode" "$TMP/$1.part"
 }
 
@@ -85,8 +87,8 @@ for mode in read poll threads fast slow waits late none fork own blocked; do
     begin contention
     [ "$mode" != late ] || kill -USR1 "$pid"
     sleep 0.4
-    finish cpu "$mode"
-    finish contention "$mode"
+    finish cpu CPU "$mode"
+    finish contention contention "$mode"
     check_cpu "$mode"
     check_contention "$mode"
     end
@@ -98,7 +100,7 @@ for program in static static_pie; do
     refuse_before cpu CPU
     begin cpu
     sleep 0.4
-    finish cpu "$program"
+    finish cpu CPU "$program"
     check_cpu "$program"
     refuses 3 "the program is linked statically: its locks are libc's" "$pid" contention-start "$TMP/w"
     refuses 3 "no contention profile is being made" "$pid" contention-stop
@@ -128,10 +130,12 @@ end
 run read
 asks "$pid" start "$TMP/late"
 asks "$pid" cpu-start "$TMP/late.cpu"
+rm "$TMP/late.cpu"
 end
 [ -s "$TMP/late.0001.heap" ] && [ -s "$TMP/late.cpu" ] || fail "expected profiles at exit"
 run waits
 asks "$pid" contention-start "$TMP/late.waits"
+rm "$TMP/late.waits"
 sleep 0.2
 end
 "$VITRINE_BIN" top --json "$TMP/late.waits" | grep -q '"name":"wait_for_mutex"' || fail "expected a contention profile at exit"

@@ -40,6 +40,13 @@ if shutil.which("go"):
     if re.search(r"\): renamed$", tags, re.M) is None:
         cpu.fail(f"expected the name that the thread has when the file is written, seen {tags}")
 
+# what a thread used counts for the label it had then, also where the system tells of it late, and counts once
+cpu.run([program, "held", path], preload=None)
+near("ticks held back: the whole", 400, rows(path)["held"], 21)
+for label, wanted_ms, within_ms in (("first", 100, 21), ("second", 80, 21), ("third", 40, 21)):
+    near(f"ticks held back: the label {label}", wanted_ms, rows(path, f"--tag-focus=request={label}").get("serve", 0), within_ms)
+near("ticks held back: no label", 180, rows(path, "--tag-ignore=request=.").get("held", 0), 40)
+
 # the time of day: more may pass than the program wants, on a machine that is busy; what it burned is known
 cpu.run([program, "wall", path], preload=None, env={"VITRINE_CPU_CLOCK": "wall"})
 wall, on, off = (rows(path, f"--type={t}") for t in ("wall", "cpu", "offcpu"))

@@ -7,11 +7,13 @@
  *   threads N MS  N threads, "worker-I", that each burn so long in worker_I's place: all the same function
  *   late N MS     the same, but the threads wait for the step `go`
  *   fork MS       a child that burns in `child_burn` and exits, and a wait for it
+ *   child         a child that goes on with what follows, and a wait for it
  *   exec          starts itself again with what follows
  *   idle MS       sleeps
  *   cd FOLDER
  *   wait          until a line comes on stdin
  *   start FILE, flush, stop      ProfilerStart, ProfilerFlush, ProfilerStop, found by dlsym
+ *   raise N       a signal, to itself
  *   _exit
  *
  * The truth goes to the file that BURN_TRUTH names: a line "FUNCTION NANOSECONDS" for each, added up per process; of the threads to the
@@ -19,6 +21,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +189,13 @@ int main(int argc, char **argv) {
             if (waitpid(pid, &status, 0) != pid || status != 0) return 3;
             break;
         }
+        if (strcmp(*step, "child") == 0) {
+            pid_t pid = fork();
+            int status;
+            if (pid != 0) return waitpid(pid, &status, 0) != pid || status != 0 ? 3 : 0;
+            forget();
+        }
+        if (strcmp(*step, "raise") == 0) raise(atoi(*++step));
         if (strcmp(*step, "idle") == 0) usleep((useconds_t)strtoul(*++step, NULL, 0) * 1000);
         if (strcmp(*step, "wait") == 0) {
             puts("waiting");

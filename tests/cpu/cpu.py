@@ -133,11 +133,11 @@ class Profile:
                 return symbols_of(path, os.stat(path).st_mtime_ns).name(pc - low + offset)
         return None
 
-    def cum(self):
-        """{function: samples in which it is on the stack}"""
+    def cum(self, below=frozenset()):
+        """{function: samples in which it is on the stack}; with names, only stacks that have one of them, too"""
         total = {}
         for count, stack in self.rows:
             names = {self.name(pc if i == 0 else pc - 1) for i, pc in enumerate(stack)}
             for name in names - {None}:
-                total[name] = total.get(name, 0) + count
+                total[name] = total.get(name, 0) + (count if not below or names & below else 0)
         return total

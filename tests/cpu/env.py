@@ -113,6 +113,15 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     expect("functions of the child alone", (True, False), tuple(f in cpu.Profile(glob.glob(path + "_*")[0]).cum() for f in ("child_burn", "alpha")))
     expect("functions of what was still on", (True, False), tuple(f in cpu.Profile(path + ".1").cum() for f in ("alpha", "burn_lib")))
     clean()
+    # a child that was born while it was off counts on from its parent's number, under a name of its own; from 0 if there was none
+    ON_AND_OFF = ["raise", "12", "lib", "60", "raise", "12"]
+    for before, numbers in ([], [".0"]), (ON_AND_OFF * 2, [".2", ".3"]):
+        steps = [*before, "child", *ON_AND_OFF * len(numbers)]
+        cpu.run([program, *steps], preload=preload, env={"CPUPROFILE": path, "CPUPROFILESIGNAL": "12"})
+        expect(f"files after {steps}", [*(f"p.prof.{i}" for i in range(len(before) // 6)), *(f"p.prof_N{n}" for n in numbers)],
+               [re.sub(r"_\d+", "_N", f) for f in files()])
+        expect(f"files with samples after {steps}", len(files()), sum(cpu.Profile(os.path.join(cpu.TMP, f)).n > 0 for f in files()))
+        clean()
     # a number that is none is said, and the whole run is profiled
     for number in ("many", "0", "65"):
         _, err = cpu.run([program, "mix", "60"], preload=preload, env={"CPUPROFILE": path, "CPUPROFILESIGNAL": number})

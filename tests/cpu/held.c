@@ -2,6 +2,7 @@
  *
  *   held linker    inside dl_iterate_phdr, which holds ld.so's lock: this thread burns, and waits for another that burns
  *   held jit       code without any tables, whose frame pointer is no address
+ *   held frame     code whose tables lead to memory that cannot be read
  *   held fibre     a stack of the program's own, with pages of no access around it
  *   held small     a stack of one page, with an alternate one for signals of the least size that programs take, SIGSTKSZ
  *
@@ -58,6 +59,23 @@ static int jit(void) {
 #endif
 }
 
+#ifdef __x86_64__
+/* rdi turns, with rsi in rbp, by which its caller is to be found. */
+extern void frame_elsewhere(uint64_t n_turns, uintptr_t frame_pointer);
+__asm__(".text\n.type frame_elsewhere, @function\nframe_elsewhere:\n.cfi_startproc\n"
+        "mov %rbp, %rax\nmov %rsi, %rbp\n.cfi_def_cfa %rbp, 16\n1: dec %rdi\njnz 1b\n"
+        "mov %rax, %rbp\nret\n.cfi_endproc\n.size frame_elsewhere, . - frame_elsewhere\n");
+#endif
+
+static int frame(void) {
+#ifdef __x86_64__
+    char *at = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return 3;
+    frame_elsewhere(300000000, (uintptr_t)at);
+#endif
+    return 0;
+}
+
 static ucontext_t outside, inside;
 
 static int fibre(size_t n_bytes) {
@@ -87,6 +105,7 @@ int main(int argc, char **argv) {
     alarm(60);
     if (strcmp(what, "linker") == 0) return dl_iterate_phdr(in_callback, NULL) == 1 ? 0 : 4;
     if (strcmp(what, "jit") == 0) return jit();
+    if (strcmp(what, "frame") == 0) return frame();
     if (strcmp(what, "fibre") == 0) return fibre(16 * PAGE);
     if (strcmp(what, "small") == 0) return small();
     return 2;

@@ -7,7 +7,7 @@ import cpu
 
 program = cpu.compile_c("held", "held.c")
 path = os.path.join(cpu.TMP, "h.prof")
-CASES = {"linker": ("burn_inside", "burn_beside"), "jit": (), "fibre": ("burn_inside",), "small": ("burn_inside",)}
+CASES = {"linker": ("burn_inside", "burn_beside"), "jit": (), "frame": (), "fibre": ("burn_inside",), "small": ("burn_inside",)}
 for preload in (cpu.VITRINE, cpu.PROFILER):
     for clock, frequency in (("thread", "250"), ("perf", "4000"), ("process", "250")):
         for case, functions in CASES.items():

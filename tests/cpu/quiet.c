@@ -1,7 +1,8 @@
 /* quiet.c - what a profiled program must not notice.
  *
  *   quiet idle     nothing comes to a process that uses no CPU time: SIGPROF is held back, and is not pending after a second
- *   quiet eintr N  N rounds of burning and of every call that sleeps; a call that ends with EINTR is a failure
+ *   quiet eintr N  N rounds of burning and of every call that sleeps; a call that ends with EINTR is a failure, and so is another errno
+ *                  after the burning
  *   quiet restart  a read that waits for 200 ms, and is to have its bytes though signals of wall time come meanwhile
  *   quiet mine     a handler of SIGPROF that was there before, and a timer of the program's own: it gets its signals
  */
@@ -21,8 +22,13 @@
 
 static volatile unsigned long sink;
 
+static int n_changed; /* times that errno was not what it was */
+
 static void burn(int n) {
+    errno = 4711;
     for (int i = 0; i < n * 1000; i++) sink = sink * 31 + 7;
+    __asm__ volatile("" ::: "memory"); /* looked at again */
+    n_changed += errno != 4711;
 }
 
 static int idle(void) {
@@ -77,8 +83,9 @@ static int eintr(int n_rounds) {
         until.tv_nsec = (until.tv_nsec + 100000) % 1000000000;
         look("sem_timedwait", sem_timedwait(&never, &until));
     }
-    printf("%d calls: expected 0 interrupted, seen %d\n", n_calls, n_interrupted);
-    return n_interrupted != 0;
+    printf("%d calls: expected 0 interrupted, seen %d; expected errno changed 0 times, seen %d\n",
+           n_calls, n_interrupted, n_changed);
+    return n_interrupted != 0 || n_changed != 0;
 }
 
 static int restart(void) {

@@ -1,7 +1,7 @@
 /* storm.cpp - everything at once that has hung or crashed CPU profilers: threads that come and go, fork, vfork, dlopen and dlclose,
  * exceptions, setjmp, handlers on alternate stacks, SIGPROF held back, deep recursion, and the profiler itself on and off.
  *
- *     storm SECONDS PLUGIN       exits 0; a watchdog ends it if nothing moves for a minute
+ *     storm SECONDS PLUGIN       exits 0; a watchdog ends it if nothing moves, or one thing does not end, for a minute
  *
  * Known cases: a tick inside dl_iterate_phdr while dlopen holds its lock (gperftools issues 1583, 1210), a tick while a thread
  * begins or ends (1306).
@@ -25,6 +25,8 @@ extern "C" void ProfilerFlush(void) __attribute__((weak));
 
 static std::atomic<bool> is_over{false};
 static std::atomic<unsigned long> n_turns[8];
+static std::atomic<int> n_done{0}; /* threads that have seen that it is over */
+static std::atomic<pid_t> child{0};
 static const char *plugin;
 static volatile unsigned long sink;
 
@@ -85,7 +87,10 @@ static void forks() {
         _exit(0);
     }
     int status = 0;
-    if (waitpid(pid, &status, 0) == pid && status != 0) {
+    child = pid;
+    bool is_awaited = waitpid(pid, &status, 0) == pid;
+    child = 0;
+    if (is_awaited && status != 0) {
         fprintf(stderr, "a child ended with status %x\n", status);
         _exit(11);
     }
@@ -141,6 +146,7 @@ static void *turn(void *arg) {
         kinds[kind]();
         n_turns[kind]++;
     }
+    n_done++;
     return nullptr;
 }
 
@@ -153,6 +159,7 @@ static unsigned long all_turns() {
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
     time_t end = time(nullptr) + atoi(argv[1]);
+    alarm(static_cast<unsigned>(atoi(argv[1])) + 90); /* this thread may hang, too */
     plugin = argv[2];
     struct sigaction a = {};
     a.sa_handler = on_usr;
@@ -176,6 +183,12 @@ int main(int argc, char **argv) {
         }
     }
     is_over = true;
+    for (int i = 0; i < 600 && n_done < 8; i++) usleep(100000);
+    if (n_done < 8) {
+        fprintf(stderr, "%d threads never end%s\n", 8 - n_done, child > 0 ? ", nor a child" : "");
+        if (child > 0) kill(child, SIGKILL);
+        _exit(13);
+    }
     for (pthread_t t : id) pthread_join(t, nullptr);
     printf("turns:");
     for (auto &t : n_turns) printf(" %lu", t.load());

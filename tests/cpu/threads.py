@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""threads.py - 64 threads are seen evenly, whether they were there before the profiler or came after, with their names; and threads that
-end before their first tick are right on average."""
+"""threads.py - 64 threads are seen evenly, whether they were there before the profiler or came after, with their names, each by a timer of its
+own; and threads that end before their first tick are right on average."""
 import collections
 import os
 import re
 import shutil
 import subprocess
+import time
 
 import cpu
 
@@ -63,10 +64,31 @@ def check_short(what, seen):
         cpu.fail(f"{what}: expected {wanted / 1e6:.0f} ms within 15 %, seen {seen / 1e6:.0f}")
 
 
+def check_timers(what, preload, steps, env):
+    """Each thread has one: what no tick has met is settled at its end, so the sums would not tell. A new thread takes its own when it runs."""
+    with subprocess.Popen([program, *steps], env={**os.environ, "LD_PRELOAD": preload, **env}, cwd=cpu.TMP, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as p:
+        p.stdout.readline()
+        until = time.monotonic() + 10
+        threads, timers = {0}, set()
+        while timers != threads and time.monotonic() < until:
+            threads = {int(tid) for tid in os.listdir(f"/proc/{p.pid}/task")}
+            with open(f"/proc/{p.pid}/timers", encoding="ascii") as f:
+                timers = {int(tid) for tid in re.findall(r"notify: signal/tid\.(\d+)", f.read())}
+            time.sleep(0.01)
+        p.communicate(b"\n")
+    if timers != threads or len(threads) != N + 1:
+        cpu.fail(f"{what}: expected a timer for each of {N + 1} threads, seen {len(threads)} threads, without one: {threads - timers}")
+
+
 if shutil.which("go") is None:
     cpu.skip("no go, whose pprof shows labels")
 for preload in (cpu.VITRINE, cpu.PROFILER):
     name = os.path.basename(preload)
+    if os.path.exists("/proc/self/timers"):
+        check_timers(f"{name}, born while it was on", preload, ["late", str(N), "0", "wait", "go"], {"CPUPROFILE": path})
+        check_timers(f"{name}, born before", preload, ["late", str(N), "0", "start", path, "wait", "go"], {})
+        os.remove(path)
     cpu.run([program, "threads", str(N), str(MS)], preload=preload, env={"VITRINE_CPU_PROFILE": path, "VITRINE_CPU_FREQUENCY": str(HZ), "BURN_THREADS": told})
     check(f"{name}, born while it was on", tags(path))
     os.remove(path)

@@ -31,7 +31,7 @@ def say(*argv):
     return done.stdout
 
 
-cpu.run([exe, "calls"], preload=None)
+cpu.run([exe, "calls", "first.prof", "second.prof"], preload=None)
 first, second = say(pprof, "--text", exe, "first.prof"), say(pprof, "--text", exe, "second.prof")
 if "first_part" not in first or "second_part" in first or "second_part" not in second or "first_part" in second:
     cpu.fail(f"expected each part in its own file, seen {first} {second}")
@@ -39,7 +39,15 @@ total = say(pprof, "--text", exe, "second.prof").splitlines()
 if not any(line.startswith("Total: ") and line.endswith(" samples") for line in total):
     cpu.fail(f"expected the line 'Total: N samples', seen {total[:3]}")
 
+# the same file for both: the later one is there, whole, and nothing of the first
+cpu.run([exe, "calls", "same.prof", "same.prof"], preload=None)
+same = say(pprof, "--text", exe, "same.prof")
+if "second_part" not in same or "first_part" in same:
+    cpu.fail(f"expected the second part alone in a file that was used twice, seen {same}")
+
 cpu.run([exe], preload=cpu.PROFILER, env={"CPUPROFILE": "whole.prof", "CPUPROFILE_FREQUENCY": "250"})
+if cpu.Profile(os.path.join(cpu.TMP, "whole.prof")).period_us != 4000:
+    cpu.fail("expected the frequency of CPUPROFILE_FREQUENCY")
 whole = say(pprof, "--text", exe, "whole.prof")
 if "first_part" not in whole or "second_part" not in whole:
     cpu.fail(f"expected both parts in the whole, seen {whole}")
@@ -49,6 +57,10 @@ with open(flame, encoding="utf-8") as f:
     text = f.read()
 if "<svg" not in text or "first_part" not in text or "second_part" not in text:
     cpu.fail("expected both parts in the flame graph")
+# and what flame graphs of others are made of: whole stacks
+for stack in ("main;first_part;burn", "main;second_part;burn"):
+    if not any(f";{stack} " in line for line in say(cpu.TOOL, "collapsed", "whole.prof").splitlines()):
+        cpu.fail(f"expected the stack {stack} in the collapsed ones")
 
 p = subprocess.Popen([exe, "wait"], cwd=cpu.TMP, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                      env={**os.environ, "CPUPROFILE": "by_signal", "CPUPROFILESIGNAL": str(int(signal.SIGUSR2))})

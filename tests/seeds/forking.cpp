@@ -1,4 +1,4 @@
-/* forking.cpp - a parent and its child, each with work of its own and a variable that they do not share. */
+/* forking.cpp - a parent and its child, each with work of its own, also before the fork, and a variable that they do not share. */
 #include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,11 +10,14 @@ static void burn(int n) {
     for (int i = 0; i < n * 1000000; i++) sink = sink * 31 + 7;
 }
 
+void earlier_work() { burn(60); }
+
 void parent_work() { burn(60); }
 
 void child_work() { burn(60); }
 
 int main() {
+    earlier_work();
     pid_t pid = fork();
     if (pid == 0) {
         shared_var = 13;

@@ -1,4 +1,4 @@
-/* sections.c - two parts that burn CPU time; with `calls` each is profiled into a file of its own, with `wait` a line on stdin is
+/* sections.c - two parts that burn CPU time; with `calls A B` each is profiled, into the file A and B, with `wait` a line on stdin is
  * waited for before and after the first. */
 #include <google/profiler.h>
 
@@ -22,14 +22,14 @@ static int wait_for_line(void) {
 }
 
 int main(int argc, char **argv) {
-    int has_calls = argc > 1 && strcmp(argv[1], "calls") == 0;
+    int has_calls = argc > 3 && strcmp(argv[1], "calls") == 0;
     int waits = argc > 1 && strcmp(argv[1], "wait") == 0;
-    if (has_calls && !ProfilerStart("first.prof")) return 2;
+    if (has_calls && !ProfilerStart(argv[2])) return 2;
     if (waits && !wait_for_line()) return 3;
     first_part();
     if (waits && !wait_for_line()) return 3;
     if (has_calls) ProfilerStop();
-    if (has_calls && !ProfilerStart("second.prof")) return 2;
+    if (has_calls && !ProfilerStart(argv[3])) return 2;
     second_part();
     if (has_calls) ProfilerStop();
     return 0;

@@ -216,10 +216,17 @@ TEST(cpu, time_of_the_first_thread_that_no_tick_met_counts_for_the_programs_entr
     assert_false(vt__cpu_next(&cursor, &row));
 }
 
+/* Owes so much CPU time by its timer. */
+static void owe(uint64_t owed_ns) {
+    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) - owed_ns;
+    me()->told_ns = me()->cpu_ns;
+    me()->late_from_ns = 0; /* the time it takes has not really passed */
+}
+
 /* A file that is written in between has all the time that was used; the tick that tells of it comes later, and counts once. */
 TEST(cpu, what_no_tick_told_of_is_lent_while_a_file_is_written) {
     assert_int_equal(vt__cpu_start(&slow), 0);
-    me()->cpu_ns = vt__os_clock_ns(vt__os_thread_clock(vt__os_tid())) - 2500000000;
+    owe(2500000000);
     vt__cpu_lend();
     assert_int_equal(n_counted(), 2);
     vt__cpu_take_back();
@@ -232,6 +239,48 @@ TEST(cpu, what_no_tick_told_of_is_lent_while_a_file_is_written) {
     vt__cpu_take_back();
     vt__cpu_stop();
     assert_int_equal(n_counted(), 2);
+}
+
+TEST(cpu, what_is_late_counts_when_labels_change_and_not_again) {
+    struct vt_cpu_row row;
+    uint32_t cursor = 0;
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    owe(2500000000);
+    vt__cpu_label_changes(5);
+    assert_int_equal(n_counted(), 2);
+    tick(SI_TIMER, me(), 0); /* the two that were late */
+    tick(SI_TIMER, me(), 0);
+    assert_int_equal(n_counted(), 2);
+    owe(1000500000); /* the next tick of the system tells of it: that one finds where the thread is */
+    vt__cpu_label_changes(0);
+    assert_int_equal(n_counted(), 2);
+    owe(2500000000);
+    vt__cpu_label_changes(5);
+    tick(SI_TIMER, me(), 3); /* of four it tells, of which two counted */
+    assert_int_equal(n_counted(), 6);
+    assert_int_equal(totals().n_lost, 0);
+    owe(2500000000);
+    vt__cpu_label_changes(5);
+    owe(2500000000);
+    vt__cpu_stop(); /* what came after, with the label that was told of */
+    uint64_t n_by_label = 0;
+    while (vt__cpu_next(&cursor, &row))
+        if (row.count.label == 5) n_by_label += row.count.n;
+    assert_int_equal(n_by_label, 2);
+    vt__cpu_label_changes(5); /* off */
+    assert_int_equal(n_counted(), 10);
+}
+
+TEST(cpu, a_filter_is_asked_by_ticks_alone) {
+    int answer = 1;
+    struct vt_cpu_plan plan = slow;
+    plan.filter = keeps_none;
+    plan.filter_arg = &answer;
+    assert_int_equal(vt__cpu_start(&plan), 0);
+    owe(2500000000);
+    vt__cpu_label_changes(5);
+    assert_int_equal(n_counted(), 0);
+    vt__cpu_stop();
 }
 
 static _Atomic int go;
