@@ -200,11 +200,13 @@ static void settle(uint32_t number, int tid) {
     if (c.n != 0) count_owed(&c);
 }
 
-/* The same for the timer of all threads: the one that had its last tick. Time that passes is nobody's. */
+/* The same for the timer of all threads: the one that had its last tick, or the one that began. Beside busy neighbours a process
+ * may have no tick for long. Time that passes is nobody's. */
 static void settle_common(void) {
-    uint32_t number = atomic_load_explicit(&vt__cpu.last_task, memory_order_relaxed);
-    if (vt__cpu.plan.clock != VT_CPU_PROCESS || vt__cpu.plan.filter != NULL || number == 0) return;
-    struct vt_count c = owed_by(number, vt__cpu_take_common());
+    uint32_t last = atomic_load_explicit(&vt__cpu.last_task, memory_order_relaxed);
+    if (vt__cpu.plan.clock != VT_CPU_PROCESS || vt__cpu.plan.filter != NULL || n_tasks() == 0)
+        return;
+    struct vt_count c = owed_by(last != 0 ? last : 1, vt__cpu_take_common());
     if (c.n != 0) count_owed(&c);
 }
 

@@ -202,18 +202,29 @@ TEST(cpu, a_tick_of_the_process_counts_for_the_time_that_passed) {
     }
 }
 
-TEST(cpu, time_of_the_first_thread_that_no_tick_met_counts_for_the_programs_entry) {
+static void check_settled_at_entry(void) {
     struct vt_cpu_row row;
     const uintptr_t *pc;
     uint32_t cursor = 0;
-    assert_int_equal(vt__cpu_start(&slow), 0);
-    me()->cpu_ns -= 2500000000;
     vt__cpu_stop();
     assert_true(vt__cpu_next(&cursor, &row));
     assert_in_range(row.count.n, 2, 3);
     assert_int_equal(vt__depot_get(row.count.stack, &pc), 1);
     assert_int_equal(pc[0], vt__os_entry());
     assert_false(vt__cpu_next(&cursor, &row));
+}
+
+TEST(cpu, time_of_the_first_thread_that_no_tick_met_counts_for_the_programs_entry) {
+    assert_int_equal(vt__cpu_start(&slow), 0);
+    me()->cpu_ns -= 2500000000;
+    check_settled_at_entry();
+}
+
+TEST(cpu, time_of_a_process_that_no_tick_met_counts_for_the_programs_entry) {
+    struct vt_cpu_plan plan = {.clock = VT_CPU_PROCESS, .frequency = 1};
+    assert_int_equal(vt__cpu_start(&plan), 0);
+    vt__cpu.common_ns -= 2500000000;
+    check_settled_at_entry();
 }
 
 /* Owes so much CPU time by its timer. */
