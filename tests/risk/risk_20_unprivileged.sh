@@ -26,7 +26,7 @@ if have strace && strace -o /dev/null true 2>/dev/null; then
     died $? "under strace: $(tail -2 "$TMP/out")"
     grep -qE "open(at)?\(.*/$SO_NAME\".* = [0-9]+$" "$TMP/trace" ||
         fail "expected $SO_NAME to be opened under strace, saw no trace of it"
-    ! grep -qE '[0-9]+ (ptrace|process_vm_readv|process_vm_writev)\(' "$TMP/trace" ||
+    ! grep -qE '^[0-9]+ +(ptrace|process_vm_readv|process_vm_writev)\(' "$TMP/trace" ||
         fail "expected no ptrace of our own, saw $(grep -m1 -E 'ptrace|process_vm' "$TMP/trace")"
     n=$((n + 1)); say "ok: under strace ($(wc -l <"$TMP/trace") calls)"
 else
