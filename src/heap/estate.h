@@ -66,9 +66,8 @@ struct sheet;
 extern _Atomic(_Atomic(struct sheet *) *) vt__atlas; /* NULL: nobody ever brought anything */
 /* A plot of the grant around p: the one p is in, if that is a slab, or p is in its first page. NULL: nobody brought it. */
 struct plot *vt__atlas_find(const void *p);
-int vt__atlas_claim(
-    struct plot *
-        plot); /* all of its pages; -EEXIST: some are somebody's, or nobody can have them; -ENOMEM */
+/* All of its pages. 0, or -EEXIST: some are somebody's, or nobody can have them; or -ENOMEM. */
+int vt__atlas_claim(struct plot *plot);
 void vt__atlas_clear(const struct plot *plot);
 void vt__atlas_set(struct plot *plot); /* it was cut, or joined with another */
 

@@ -201,8 +201,7 @@ struct heap {
     bool is_first;                /* of the process */
     bool is_borrowed;             /* its thread is ending: give it back after each use */
     bool is_diverted;             /* vt__heap_divert; under the heaps lock */
-    size_t
-        warm_bytes; /* carved in the slabs it waits with, lists and all; 0: it has none; under the heaps lock */
+    size_t warm_bytes;            /* carved in slabs it waits with; 0: none; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */

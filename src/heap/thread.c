@@ -17,9 +17,8 @@
 #include "heap/upcalls.h"
 #include "os/os.h"
 
-#define ADOPT_LOOK 64 /* heaps of ended threads to look into before taking new memory */
-#define WARM_BYTES                                                                                 \
-    KiB(256) /* carved, that a heap may keep while it waits: docs/decisions/lists.md */
+#define ADOPT_LOOK 64       /* heaps of ended threads to look into before taking new memory */
+#define WARM_BYTES KiB(256) /* that a heap may keep, carved, while it waits; see lists.md */
 #define WARM_BYTES_ALL MiB(1)
 
 #if VT_HARDEN == 0 /* the bare build does not test for NULL: an all-empty heap stands in */

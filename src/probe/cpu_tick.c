@@ -194,8 +194,7 @@ static vt_stack_id stack_under(uint32_t label, const struct vt_cpu_task *t) {
     vt__stack_here(&here);
     if (here.n == 0) return 0;
     leave_out_birth(&here);
-    here.pc
-        [0]--; /* the call, not what it returns to: a sample's first frame is no return address */
+    here.pc[0]--; /* the call: a sample's first frame is no return address */
     here.hash = vt__frames_hash(here.pc, here.n);
     return vt__depot_put(&here);
 }
