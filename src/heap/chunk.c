@@ -4,9 +4,10 @@
  *           of its chunks
  *   pool    chunks that are wholly free, as two bitmaps (free; free and clean), and the growth of the window
  *
- * A slab takes the slices of the newest one of its class that was given back (recent.c). Any other small request takes the smallest
- * sufficient run, from the fullest chunk of the first few; a chunk whose last slice comes back goes to the pool. Requests of a chunk or more take neighbouring chunks from the pool, and the rest of the
- * last chunk goes to the shard. Slices that are dirty (resident) are preferred to clean ones: they cost no page fault.
+ * A slab takes the slices of the newest one of its class that was given back (recent.c). A block that grows takes the longest run.
+ * Any other small request takes the smallest sufficient run, from the fullest chunk of the first few; a chunk whose last slice comes
+ * back goes to the pool. Requests of a chunk or more take neighbouring chunks from the pool, and the rest of the last chunk goes to
+ * the shard. Slices that are dirty (resident) are preferred to clean ones: they cost no page fault.
  *
  * Climate: malloc.   Owns: chunk[], shards, pool.   Locks: shard, then pool.
  */

@@ -29,8 +29,7 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     _Atomic uint64_t cpu_ns;                 /* its CPU time up to which it was counted */
     /* VT_CPU_THREAD: up to which its timer has told; behind cpu_ns where a change of labels was before it */
     uint64_t told_ns;
-    uint64_t
-        late_from_ns; /* monotonic: no tick can be late before, as its label is about to change */
+    uint64_t late_from_ns;   /* monotonic: no tick can be late before */
     struct vt_frames frames; /* here, because the stack of a handler may be small */
 };
 

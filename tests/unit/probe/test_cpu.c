@@ -100,14 +100,18 @@ TEST(cpu, signals_of_others_go_to_the_handler_that_was_there) {
     vt__cpu_stop();
 }
 
-static int keeps_none(void *arg) { return *(int *)arg; }
+static int answers(void *arg) { return *(int *)arg; }
+
+static void start_filtered(int *answer) {
+    struct vt_cpu_plan plan = slow;
+    plan.filter = answers;
+    plan.filter_arg = answer;
+    assert_int_equal(vt__cpu_start(&plan), 0);
+}
 
 TEST(cpu, a_filter_drops_samples) {
     int answer = 0;
-    struct vt_cpu_plan plan = slow;
-    plan.filter = keeps_none;
-    plan.filter_arg = &answer;
-    assert_int_equal(vt__cpu_start(&plan), 0);
+    start_filtered(&answer);
     tick(SI_TIMER, me(), 0);
     assert_int_equal(n_counted(), 0);
     answer = 1;
@@ -284,10 +288,7 @@ TEST(cpu, what_is_late_counts_when_labels_change_and_not_again) {
 
 TEST(cpu, a_filter_is_asked_by_ticks_alone) {
     int answer = 1;
-    struct vt_cpu_plan plan = slow;
-    plan.filter = keeps_none;
-    plan.filter_arg = &answer;
-    assert_int_equal(vt__cpu_start(&plan), 0);
+    start_filtered(&answer);
     owe(2500000000);
     vt__cpu_label_changes(5);
     assert_int_equal(n_counted(), 0);
