@@ -168,9 +168,9 @@ int vt_contention_dump(const char *path);
 int vt_contention_stop(void);
 
 /* Labels: what the calling thread is doing. Each allocation that is remembered, each CPU sample and each wait keeps the labels of its
- * thread, and profiles show them. They nest: pop takes the last one off. The texts are copied, up to 255 bytes of each, and kept for good: label
- * with what has few values. While a CPU profile is made each call reads the clock, and CPU time that the system has not told of in time counts for
- * the label under which it was used. push returns 0, or a negative errno. */
+ * thread, and profiles show them, of many the innermost 16. They nest: pop takes the last one off. The texts are copied, up to 255 bytes of
+ * each, and kept for good: label with what has few values. While a CPU profile is made each call reads the clock, and CPU time that the system
+ * has not told of in time counts for the label under which it was used. push returns 0, or a negative errno. */
 int vt_label_push(const char *key, const char *value);
 void vt_label_pop(void);
 

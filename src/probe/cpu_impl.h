@@ -47,7 +47,7 @@ struct vt_cpu_state {
         common_ns; /* VT_CPU_PROCESS, VT_CPU_REAL: the common clock up to which was counted */
     _Atomic uint32_t last_task; /* that has a sample; 0: none yet */
     _Atomic uint32_t
-        n_inside; /* handlers at work; a start waits for them: they have tasks of the last one */
+        n_inside; /* handlers and changes of labels at work; a start waits for them: they have tasks of the last one */
 };
 extern struct vt_cpu_state vt__cpu;
 

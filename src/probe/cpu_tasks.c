@@ -162,20 +162,30 @@ static int add(int tid, bool is_me, uint32_t *number) {
     return 0;
 }
 
+/* The label of what a thread owes. A change of labels leaves late_ns at most uncounted: so much was used where the thread was last seen,
+ * under the label it had there; more, since then. */
+static uint32_t label_of_owed(const struct vt_cpu_task *t, uint64_t owed_ns) {
+    bool is_seen = atomic_load_explicit(&t->last_stack, memory_order_relaxed) != 0;
+    return is_seen && owed_ns <= vt__cpu.late_ns
+               ? atomic_load_explicit(&t->last_label, memory_order_relaxed)
+               : atomic_load_explicit(&t->label, memory_order_relaxed);
+}
+
 /* So many periods where the thread was last seen, or in its first function. */
 static struct vt_count owed_by(uint32_t number, uint64_t n) {
     const struct vt_cpu_task *t = vt__cpu_task(number);
     uint32_t stack = atomic_load_explicit(&t->last_stack, memory_order_relaxed);
+    uint64_t owed_ns = n * vt__cpu.period_ns;
     if (stack == 0 && t->start != 0) {
         struct vt_frames f = {.n = 1, .pc = {t->start}};
         f.hash = vt__frames_hash(f.pc, f.n);
         stack = vt__depot_put(&f);
     }
     return (struct vt_count){.stack = stack,
-                             .label = atomic_load_explicit(&t->label, memory_order_relaxed),
+                             .label = label_of_owed(t, owed_ns),
                              .who = number,
                              .n = n,
-                             .on_ns = n * vt__cpu.period_ns};
+                             .on_ns = owed_ns};
 }
 
 static void count_owed(const struct vt_count *c) {

@@ -1,10 +1,11 @@
 /* storm.cpp - everything at once that has hung or crashed CPU profilers: threads that come and go, fork, vfork, dlopen and dlclose,
- * exceptions, setjmp, handlers on alternate stacks, SIGPROF held back, deep recursion, and the profiler itself on and off.
+ * exceptions, setjmp, handlers on alternate stacks, SIGPROF held back, deep recursion, labels that change in all of these, and the
+ * profiler itself on and off.
  *
  *     storm SECONDS PLUGIN       exits 0; a watchdog ends it if nothing moves, or one thing does not end, for a minute
  *
  * Known cases: a tick inside dl_iterate_phdr while dlopen holds its lock (gperftools issues 1583, 1210), a tick while a thread
- * begins or ends (1306).
+ * begins or ends (1306), a late tick while its thread changes its label.
  */
 #include <atomic>
 #include <csetjmp>
@@ -22,9 +23,10 @@
 extern "C" int ProfilerStart(const char *) __attribute__((weak));
 extern "C" void ProfilerStop(void) __attribute__((weak));
 extern "C" void ProfilerFlush(void) __attribute__((weak));
+extern "C" int vt_label_push(const char *, const char *) __attribute__((weak));
+extern "C" void vt_label_pop(void) __attribute__((weak));
 
 static std::atomic<bool> is_over{false};
-static std::atomic<unsigned long> n_turns[8];
 static std::atomic<int> n_done{0}; /* threads that have seen that it is over */
 static std::atomic<pid_t> child{0};
 static const char *plugin;
@@ -33,6 +35,19 @@ static volatile unsigned long sink;
 static void burn() {
     for (int i = 0; i < 3000; i++) sink = sink * 31 + 7;
 }
+
+/* Inside a handler the library may be at work below, and then refuses. */
+static bool push(const char *key, const char *value) {
+    return vt_label_push != nullptr && vt_label_push(key, value) == 0;
+}
+
+struct labelled {
+    bool is_pushed;
+    labelled(const char *key, const char *value) : is_pushed(push(key, value)) {}
+    ~labelled() {
+        if (is_pushed) vt_label_pop();
+    }
+};
 
 __attribute__((noinline)) static int deep(int n) {
     volatile char room[64];
@@ -44,6 +59,8 @@ __attribute__((noinline)) static int deep(int n) {
 __attribute__((noinline)) static void thrower(int n) {
     std::string held(100, 'x');
     if (n == 0) throw std::runtime_error("as planned");
+    if (n % 5 != 0) return thrower(n - 1);
+    labelled l("depth", n % 2 == 0 ? "even" : "odd"); /* profiles show 16 at most */
     thrower(n - 1);
 }
 
@@ -62,11 +79,13 @@ static void libraries() {
 }
 
 static void *short_thread(void *) {
+    labelled l("thread", "short");
     burn();
     return nullptr;
 }
 
 static void *exiting_thread(void *) {
+    labelled l("thread", "exiting");
     burn();
     pthread_exit(nullptr);
 }
@@ -82,7 +101,10 @@ static void births() {
 static void forks() {
     pid_t pid = fork();
     if (pid == 0) {
-        burn();
+        {
+            labelled l("process", "child");
+            burn();
+        }
         if (getppid() % 3 == 0) births();
         _exit(0);
     }
@@ -99,14 +121,20 @@ static void forks() {
     waitpid(pid, &status, 0);
 }
 
-static void on_usr(int) { burn(); }
+static void on_usr(int) {
+    labelled l("signal", "usr1");
+    burn();
+}
 
 static void jumps() {
     static thread_local sigjmp_buf here;
+    static thread_local bool is_pushed;
     if (sigsetjmp(here, 1) == 0) {
+        is_pushed = push("jump", "before");
         deep(20);
         siglongjmp(here, 1);
     }
+    if (is_pushed) vt_label_pop();
 }
 
 static void handlers() {
@@ -137,14 +165,25 @@ static void memory() {
     deep(600);
 }
 
-static void (*const kinds[])() = {exceptions, libraries, births,    forks,
-                                  jumps,      handlers,  held_back, memory};
+/* Each thread's work is labelled with its function: storm.py compares the two. */
+#define KIND(function)                                                                             \
+    {                                                                                              \
+#function, function, { 0 }                                                                 \
+    }
+static struct {
+    const char *name;
+    void (*work)();
+    std::atomic<unsigned long> n_turns;
+} kinds[] = {KIND(exceptions), KIND(libraries), KIND(births),    KIND(forks),
+             KIND(jumps),      KIND(handlers),  KIND(held_back), KIND(memory)};
+static const int N_KINDS = sizeof kinds / sizeof kinds[0];
 
 static void *turn(void *arg) {
-    auto kind = reinterpret_cast<size_t>(arg);
+    auto &kind = kinds[reinterpret_cast<size_t>(arg)];
     while (!is_over) {
-        kinds[kind]();
-        n_turns[kind]++;
+        labelled l("kind", kind.name);
+        kind.work();
+        kind.n_turns++;
     }
     n_done++;
     return nullptr;
@@ -152,7 +191,7 @@ static void *turn(void *arg) {
 
 static unsigned long all_turns() {
     unsigned long n = 0;
-    for (auto &t : n_turns) n += t;
+    for (auto &k : kinds) n += k.n_turns;
     return n;
 }
 
@@ -165,8 +204,8 @@ int main(int argc, char **argv) {
     a.sa_handler = on_usr;
     a.sa_flags = SA_ONSTACK | SA_RESTART;
     sigaction(SIGUSR1, &a, nullptr);
-    pthread_t id[8];
-    for (size_t i = 0; i < 8; i++)
+    pthread_t id[N_KINDS];
+    for (size_t i = 0; i < N_KINDS; i++)
         pthread_create(&id[i], nullptr, turn, reinterpret_cast<void *>(i));
     unsigned long before = 0;
     time_t moved = time(nullptr);
@@ -183,17 +222,18 @@ int main(int argc, char **argv) {
         }
     }
     is_over = true;
-    for (int i = 0; i < 600 && n_done < 8; i++) usleep(100000);
-    if (n_done < 8) {
-        fprintf(stderr, "%d threads never end%s\n", 8 - n_done, child > 0 ? ", nor a child" : "");
+    for (int i = 0; i < 600 && n_done < N_KINDS; i++) usleep(100000);
+    if (n_done < N_KINDS) {
+        fprintf(stderr, "%d threads never end%s\n", N_KINDS - n_done,
+                child > 0 ? ", nor a child" : "");
         if (child > 0) kill(child, SIGKILL);
         _exit(13);
     }
     for (pthread_t t : id) pthread_join(t, nullptr);
     printf("turns:");
-    for (auto &t : n_turns) printf(" %lu", t.load());
+    for (auto &k : kinds) printf(" %s %lu", k.name, k.n_turns.load());
     printf("\n");
-    for (auto &t : n_turns)
-        if (t == 0) return 12;
+    for (auto &k : kinds)
+        if (k.n_turns == 0) return 12;
     return 0;
 }
