@@ -5,6 +5,7 @@ The reader is written for these tests alone, on purpose: it knows nothing of the
 import functools
 import glob
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -42,14 +43,20 @@ def burn():
     return compile_c("burn", "burn.c", flags=["-Wl,--no-as-needed", lib, f"-Wl,-rpath,{TMP}", "-ldl"])
 
 
-def run(argv, preload=VITRINE, env=None, status=0, **more):
+def run(argv, preload=VITRINE, env=None, status=0, within_s=600):
     """Runs it with the library; gives (stdout, stderr)."""
     e = {k: v for k, v in os.environ.items() if not k.startswith(("VITRINE", "CPUPROFILE"))}
     e.update({"BURN_TRUTH": os.path.join(TMP, "truth"), **({"LD_PRELOAD": preload} if preload else {}), **(env or {})})
-    done = subprocess.run(argv, env=e, capture_output=True, text=True, cwd=TMP, timeout=600, **more)
+    with subprocess.Popen(argv, env=e, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=TMP, start_new_session=True) as done:
+        try:
+            out, err = done.communicate(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(done.pid, signal.SIGKILL)  # its children, too: they have the pipes
+            out, err = done.communicate()
+            fail(f"{argv}: not over after {within_s} s; {out}{err}")
     if status is not None and done.returncode != status:
-        fail(f"{argv}: expected exit {status}, seen {done.returncode}; {done.stdout}{done.stderr}")
-    return done.stdout, done.stderr
+        fail(f"{argv}: expected exit {status}, seen {done.returncode}; {out}{err}")
+    return out, err
 
 
 def truth():

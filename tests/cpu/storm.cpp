@@ -2,7 +2,7 @@
  * exceptions, setjmp, handlers on alternate stacks, SIGPROF held back, deep recursion, labels that change in all of these, and the
  * profiler itself on and off.
  *
- *     storm SECONDS PLUGIN       exits 0; a watchdog ends it if nothing moves, or one thing does not end, for a minute
+ *     storm SECONDS PLUGIN       exits 0; the main thread ends it if nothing moves, or one thing does not end, for a minute
  *
  * Known cases: a tick inside dl_iterate_phdr while dlopen holds its lock (gperftools issues 1583, 1210), a tick while a thread
  * begins or ends (1306), a late tick while its thread changes its label.
@@ -198,7 +198,6 @@ static unsigned long all_turns() {
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
     time_t end = time(nullptr) + atoi(argv[1]);
-    alarm(static_cast<unsigned>(atoi(argv[1])) + 90); /* this thread may hang, too */
     plugin = argv[2];
     struct sigaction a = {};
     a.sa_handler = on_usr;

@@ -52,7 +52,7 @@ for clock, preload, more in RUNS:
     if more is not SWITCHES:
         env["CPUPROFILE"] = path
     before_s = used_s()
-    out, err = cpu.run([program, str(SECONDS // len(RUNS)), plugin], preload=preload, env=env)
+    out, err = cpu.run([program, str(SECONDS // len(RUNS)), plugin], preload=preload, env=env, within_s=SECONDS // len(RUNS) + 120)
     most = 4000 * (used_s() - before_s) * 1.02 + 40
     n = samples_of(path) if more is LABELS else cpu.Profile(path).n
     print(f"{os.path.basename(preload)} {clock} {more or ''}: {out.strip()}; {n} samples")
