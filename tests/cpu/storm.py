@@ -35,7 +35,7 @@ def samples_of(path, *options):
 
 def check_labels(path):
     """A thread has the label of what it is in, whatever comes between; and what has a label is below turn(). Not all: deep() is deeper than
-    stacks are kept, and a library's _init, or a landing pad that is just returned to, has no rules to go on by."""
+    stacks are kept, _init has no tables, and libgcc's way to a landing pad is no frame of either side."""
     for kind in KINDS:
         mine = samples_of(path, f"--tag-focus=kind=^{kind}$")
         astray = samples_of(path, f"--focus=^{kind}\\(", f"--tag-ignore=kind=^{kind}$")
