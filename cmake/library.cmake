@@ -42,7 +42,7 @@ set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
 # What is wrapped of other libraries' functions, in shared libraries only.
 set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
-    src/dialect/locks.c)
+    src/dialect/locks.c src/dialect/sigaction.c)
 # The front door of libvitrine, src/life/upcalls.h.
 set(VT_DOOR_SOURCES src/dialect/door_vitrine.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.

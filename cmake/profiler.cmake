@@ -18,7 +18,7 @@ set(VT_PROFILER_SOURCES
     src/life/start_profiler.c src/life/forks.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/cpu_births.c src/life/no_labels.c
     src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_other.c)
 
-add_library(profiler SHARED ${VT_PROFILER_SOURCES} src/stack/own_shared.c src/dialect/pthread.c src/dialect/dlclose.c)
+add_library(profiler SHARED ${VT_PROFILER_SOURCES} src/stack/own_shared.c src/dialect/pthread.c src/dialect/dlclose.c src/dialect/sigaction.c)
 vt_flags(profiler)
 target_link_options(profiler PRIVATE -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete -Wl,-Bsymbolic -Wl,--gc-sections -Wl,-z,defs
     $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-Wl,-z,shstk>)

@@ -20,16 +20,18 @@ static struct vt_counts counts = VT_COUNTS; /* by task */
 
 bool vt__cpu_is_on(void) { return atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire); }
 
-/* On the alternate stack, where a thread has one: some programs' own stacks are tiny. */
+/* On the alternate stack, where a thread has one: some programs' own stacks are tiny. What others have there is known before the first of
+ * their signals comes to us; by calls that pass dialect/sigaction.c by, they may have taken ours off since. */
 static int install(int signal) {
     struct sigaction now = {.sa_sigaction = vt__cpu_on_signal,
                             .sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK};
     struct sigaction before;
     sigfillset(&now.sa_mask);
     if (sigaction(signal, NULL, &before) != 0) return -EINVAL;
-    if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction == vt__cpu_on_signal) return 0;
-    vt__cpu_pass_on_to(signal, &before);
-    return sigaction(signal, &now, NULL) == 0 ? 0 : -EINVAL;
+    if (!vt__cpu_is_own(&before)) vt__cpu_pass_on_to(signal, &before);
+    if (sigaction(signal, &now, &before) != 0) return -EINVAL;
+    if (!vt__cpu_is_own(&before)) vt__cpu_pass_on_to(signal, &before);
+    return 0;
 }
 
 static void forget(uint64_t from_ns) {

@@ -11,6 +11,8 @@
 #ifndef VT_PROBE_CPU_H
 #define VT_PROBE_CPU_H
 
+#include <signal.h>
+
 #include "probe/counts.h"
 
 VT_HIDDEN_BEGIN
@@ -51,6 +53,12 @@ void vt__cpu_label_changes(uint32_t next);
  * function, 0: not known. */
 void vt__cpu_task_begins(uintptr_t start);
 void vt__cpu_task_ends(void);
+
+/* The program's own handlers for the signals that ours is on (dialect/sigaction.c). */
+bool vt__cpu_has_signal(int number);
+bool vt__cpu_is_own(const struct sigaction *a);                 /* is it ours that is set? */
+void vt__cpu_pass_on_to(int number, const struct sigaction *a); /* the program's, from now on */
+void vt__cpu_passes_on_to(int number, struct sigaction *a);     /* the program's as it is */
 
 void vt__cpu_fork_prepare(void);
 void vt__cpu_fork_done(bool is_child); /* the child goes on with counts and timers of its own */

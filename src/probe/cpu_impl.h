@@ -81,8 +81,6 @@ uint64_t vt__cpu_common_ns(void);   /* the clock that all threads share, now */
 uint64_t vt__cpu_take_common(void); /* its periods that nobody has counted yet: the caller does */
 void vt__cpu_tick_fork_child(void);
 void vt__cpu_on_signal(int number, siginfo_t *info, void *context);
-/* What is to be done with signals that are not ours. */
-void vt__cpu_pass_on_to(int number, const struct sigaction *before);
 
 VT_HIDDEN_END
 

@@ -11,38 +11,77 @@
  * No clock ticks while its thread is in the kernel, but those of wall time and, before Linux 5.10, timers: calls that sleep are not
  * ended with EINTR.
  *
- * Climate: signal.   Owns: who had the signal before.   Locks: none.
+ * A signal may be the program's own, too, which had a handler before ours or sets one later (dialect/sigaction.c): what no clock of ours
+ * sent goes there.
+ *
+ * Climate: signal.   Owns: the program's handlers for our signals.   Locks: none.
  */
 #include <errno.h>
 #include <time.h>
+#include <ucontext.h>
 
 #include "probe/cpu_impl.h"
 
 #define N_SIGNALS 65
 #define N_OUTERMOST 4 /* frames that libc begins a thread with, and ours */
 
+typedef void vt_handler(int, siginfo_t *, void *);
+
+/* What the program has for the signals that our handler is on. Each is read and written by itself: a program that changes its handler while
+ * another thread's signal comes has the old one or the new one called, as with libc's. */
 static struct {
-    struct sigaction before;
+    _Atomic(vt_handler *) handler; /* one that takes the number alone does not see the rest */
+    _Atomic int flags;
+    _Atomic uint64_t mask;
     _Atomic bool is_set;
 } others[N_SIGNALS];
 
-void vt__cpu_pass_on_to(int number, const struct sigaction *before) {
-    others[number].before = *before;
-    /* release: the action before the mark; pairs with the acquire in pass_on */
+static uint64_t bits_of(const sigset_t *set) {
+    uint64_t bits;
+    __builtin_memcpy(&bits, set, sizeof(bits)); /* the kernel knows of 64 */
+    return bits;
+}
+
+bool vt__cpu_has_signal(int number) {
+    /* acquire: pairs with the release in vt__cpu_pass_on_to */
+    return number > 0 && number < N_SIGNALS &&
+           atomic_load_explicit(&others[number].is_set, memory_order_acquire);
+}
+
+bool vt__cpu_is_own(const struct sigaction *a) {
+    return (a->sa_flags & SA_SIGINFO) != 0 && a->sa_sigaction == vt__cpu_on_signal;
+}
+
+void vt__cpu_pass_on_to(int number, const struct sigaction *a) {
+    atomic_store_explicit(&others[number].flags, a->sa_flags, memory_order_relaxed);
+    atomic_store_explicit(&others[number].mask, bits_of(&a->sa_mask), memory_order_relaxed);
+    atomic_store_explicit(&others[number].handler, a->sa_sigaction, memory_order_relaxed);
+    /* release: the action before the mark */
     atomic_store_explicit(&others[number].is_set, true, memory_order_release);
 }
 
+void vt__cpu_passes_on_to(int number, struct sigaction *a) {
+    *a = (struct sigaction){
+        .sa_sigaction = atomic_load_explicit(&others[number].handler, memory_order_relaxed),
+        .sa_flags = atomic_load_explicit(&others[number].flags, memory_order_relaxed)};
+    uint64_t mask = atomic_load_explicit(&others[number].mask, memory_order_relaxed);
+    __builtin_memcpy(&a->sa_mask, &mask, sizeof(mask));
+}
+
 /* A signal that is none of ours. By default it would end the program, which is not what anybody means who sends it to a
- * program that is profiled: it is ignored then. */
+ * program that is profiled: it is ignored then. The program's handler finds the signals held back that it asked for, and may not
+ * return. */
 static void pass_on(int number, siginfo_t *info, void *context) {
-    if (number <= 0 || number >= N_SIGNALS ||
-        !atomic_load_explicit(&others[number].is_set, memory_order_acquire))
-        return;
-    const struct sigaction *a = &others[number].before;
-    if ((a->sa_flags & SA_SIGINFO) != 0)
-        a->sa_sigaction(number, info, context);
-    else if (a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN)
-        a->sa_handler(number);
+    if (!vt__cpu_has_signal(number)) return;
+    struct sigaction a;
+    vt__cpu_passes_on_to(number, &a);
+    if (a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN) return;
+    if ((a.sa_flags & (int)SA_RESETHAND) != 0)
+        atomic_store_explicit(&others[number].handler, NULL, memory_order_relaxed);
+    uint64_t mine = (a.sa_flags & SA_NODEFER) != 0 ? 0 : UINT64_C(1) << (number - 1);
+    vt__os_restore_signals(bits_of(&((const ucontext_t *)context)->uc_sigmask) |
+                           bits_of(&a.sa_mask) | mine);
+    a.sa_sigaction(number, info, context);
 }
 
 struct tick {

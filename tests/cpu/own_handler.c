@@ -1,0 +1,124 @@
+/* own_handler.c - a program with handlers of its own for the profiler's signal, which it sets once the profile has begun.
+ *
+ *     own_handler [timer]       prints what it sees of them: the same with the profiler and without
+ *
+ * timer: its own ITIMER_PROF, too.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "burn_loop.h"
+
+static volatile sig_atomic_t n_calls, n_from_us,
+    held; /* held: bit 0 SIGPROF, 1 SIGUSR1, 2 SIGUSR2, in the handler */
+static sigjmp_buf out;
+
+static void note(void) {
+    sigset_t now;
+    n_calls++;
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    held = sigismember(&now, SIGPROF) | sigismember(&now, SIGUSR1) << 1 |
+           sigismember(&now, SIGUSR2) << 2;
+}
+static void by_number(int number) {
+    if (number == SIGPROF) note();
+}
+static void by_info(int number, siginfo_t *info, void *context) {
+    if (number == SIGPROF && context != NULL) note();
+    if (info->si_pid == getpid()) n_from_us++;
+}
+static void jumping(int number) {
+    if (number == SIGPROF) n_calls++;
+    siglongjmp(out, 1);
+}
+
+static const char *name_of(const struct sigaction *a) {
+    return a->sa_handler == SIG_DFL     ? "default"
+           : a->sa_handler == SIG_IGN   ? "ignored"
+           : a->sa_handler == by_number ? "by_number"
+           : a->sa_handler == jumping   ? "jumping"
+           : a->sa_sigaction == by_info ? "by_info"
+                                        : "another";
+}
+
+static void set(const char *what, void (*handler)(int), int flags, int masked) {
+    struct sigaction now = {.sa_handler = handler, .sa_flags = flags}, before;
+    if (masked != 0) sigaddset(&now.sa_mask, masked);
+    int err = sigaction(SIGPROF, &now, &before);
+    printf("%s: %d; before %s, flags %x, mask %d %d\n", what, err, name_of(&before),
+           before.sa_flags & ~0x04000000, sigismember(&before.sa_mask, SIGPROF),
+           sigismember(&before.sa_mask, SIGUSR2));
+}
+
+/* Ticks come in the meantime, and are not for it. */
+static void raise_it(const char *what) {
+    n_calls = n_from_us = held = 0;
+    burn(30);
+    raise(SIGPROF);
+    printf("    %s: called %d, from us %d, held %x\n", what, (int)n_calls, (int)n_from_us,
+           (unsigned)held);
+}
+
+__attribute__((noinline)) static void after_jump(void) {
+    burn(100);
+    sink++;
+}
+
+int main(int argc, char **argv) {
+    struct sigaction a;
+    struct itimerval every = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+    sigset_t now;
+    printf("asked: %d", sigaction(SIGPROF, NULL, &a));
+    printf(" %s\n", name_of(&a));
+    a.sa_handler = signal(SIGPROF, by_number);
+    printf("signal: before %s\n", name_of(&a));
+    raise_it("signal");
+    raise_it("signal again");
+    set("info", (void (*)(int))(void *)by_info, SA_SIGINFO | SA_RESTART, SIGUSR2);
+    raise_it("info");
+    set("once", by_number, (int)SA_RESETHAND, 0);
+    raise_it("once");
+    printf("asked: %d", sigaction(SIGPROF, NULL, &a));
+    printf(" %s\n", name_of(&a));
+    set("not deferred", by_number, SA_NODEFER, 0);
+    raise_it("not deferred");
+    set("ignored", SIG_IGN, 0, 0);
+    raise_it("ignored");
+    set("jumping", jumping, 0, SIGUSR2);
+    if (sigsetjmp(out, 1) == 0) raise_it("never here");
+    printf("    jumping: called %d\n", (int)n_calls);
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    printf("    held after the jump: %d %d %d\n", sigismember(&now, SIGPROF),
+           sigismember(&now, SIGUSR1), sigismember(&now, SIGUSR2));
+    after_jump();
+    set("by_number", by_number, SA_RESTART, 0);
+    if (argc > 1) {
+        n_calls = 0;
+        setitimer(ITIMER_PROF, &every, NULL);
+        burn(400);
+        setitimer(ITIMER_PROF, &never, NULL);
+        printf("    own timer, 20 of 20 ms: %s\n",
+               n_calls >= 15 && n_calls <= 25 ? "about so many" : "other");
+        if (n_calls < 15 || n_calls > 25) printf("    %d\n", (int)n_calls);
+    }
+    errno = 0;
+    printf("wrong: %d", signal(SIGPROF, SIG_ERR) == SIG_ERR);
+    printf(" %s\n", strerrorname_np(errno));
+    errno = 0;
+    printf("no such: %d", sigaction(0, NULL, &a));
+    printf(" %s", strerrorname_np(errno));
+    printf(" %d", sigaction(SIGKILL, &a, NULL));
+    printf(" %s", strerrorname_np(errno));
+    printf(" %d\n", sigaction(1000, NULL, &a));
+    a.sa_handler = signal(SIGUSR1, by_number);
+    printf("another signal: before %s", name_of(&a));
+    sigaction(SIGUSR1, NULL, &a);
+    printf(", now %s\n", name_of(&a));
+    return 0;
+}
