@@ -1,12 +1,12 @@
 /* sigaction.c - sigaction and signal: libc's, but for the signals that the CPU profiler has its handler on.
  *
- * A program that runs with CPUPROFILE sets its handlers after ours. One for SIGPROF, as php, python and node have, would get our ticks: php
- * takes the first for the end of its time, and stops. So ours stays, and what the program sets is kept (probe/cpu_tick.c), told when it asks, and called
- * for the signals that are no ticks of ours.
+ * A program that runs with CPUPROFILE sets its handlers after ours. One for SIGPROF, as php and python have, would get our ticks: php takes
+ * the first for the end of its time, and stops. So ours stays; what the program sets is kept (probe/cpu_tick.c), told when it asks, and
+ * called for the signals that are no ticks of ours.
  *
- * Shared libraries only: a static program's profiler begins with its first call, and who sets a handler later has the ticks.
+ * Shared libraries only: in a static program whoever sets a handler later has the ticks.
  *
- * Climate: host, and handlers: both may be called there. Libc's are looked for in the first call; no handler was set before it.
+ * Climate: host, and handlers, where both may be called. Libc's are looked for in the first call; no handler was set before it.
  * Owns: nothing.   Locks: none.
  */
 #include <dlfcn.h>

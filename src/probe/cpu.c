@@ -31,6 +31,7 @@ static int install(int signal) {
     if (!vt__cpu_is_own(&before)) vt__cpu_pass_on_to(signal, &before);
     if (sigaction(signal, &now, &before) != 0) return -EINVAL;
     if (!vt__cpu_is_own(&before)) vt__cpu_pass_on_to(signal, &before);
+    vt__cpu_take_signal(signal);
     return 0;
 }
 

@@ -56,7 +56,8 @@ void vt__cpu_task_ends(void);
 
 /* The program's own handlers for the signals that ours is on (dialect/sigaction.c). */
 bool vt__cpu_has_signal(int number);
-bool vt__cpu_is_own(const struct sigaction *a);                 /* is it ours that is set? */
+void vt__cpu_take_signal(int number);           /* our handler is on it from now on */
+bool vt__cpu_is_own(const struct sigaction *a); /* is it ours that is set? */
 void vt__cpu_pass_on_to(int number, const struct sigaction *a); /* the program's, from now on */
 void vt__cpu_passes_on_to(int number, struct sigaction *a);     /* the program's as it is */
 

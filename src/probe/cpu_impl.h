@@ -46,8 +46,8 @@ struct vt_cpu_state {
     _Atomic uint64_t
         common_ns; /* VT_CPU_PROCESS, VT_CPU_REAL: the common clock up to which was counted */
     _Atomic uint32_t last_task; /* that has a sample; 0: none yet */
-    _Atomic uint32_t
-        n_inside; /* handlers and changes of labels at work; a start waits for them: they have tasks of the last one */
+    /* handlers and changes of labels at work; a start waits for them: they have tasks of the last one */
+    _Atomic uint32_t n_inside;
 };
 extern struct vt_cpu_state vt__cpu;
 

@@ -25,15 +25,15 @@
 #define N_SIGNALS 65
 #define N_OUTERMOST 4 /* frames that libc begins a thread with, and ours */
 
-typedef void vt_handler(int, siginfo_t *, void *);
+typedef void handler_function(int, siginfo_t *, void *);
 
 /* What the program has for the signals that our handler is on. Each is read and written by itself: a program that changes its handler while
  * another thread's signal comes has the old one or the new one called, as with libc's. */
 static struct {
-    _Atomic(vt_handler *) handler; /* one that takes the number alone does not see the rest */
+    _Atomic(handler_function *) handler; /* one that takes the number alone does not see the rest */
     _Atomic int flags;
     _Atomic uint64_t mask;
-    _Atomic bool is_set;
+    _Atomic bool is_ours; /* our handler is on it */
 } others[N_SIGNALS];
 
 static uint64_t bits_of(const sigset_t *set) {
@@ -43,9 +43,13 @@ static uint64_t bits_of(const sigset_t *set) {
 }
 
 bool vt__cpu_has_signal(int number) {
-    /* acquire: pairs with the release in vt__cpu_pass_on_to */
     return number > 0 && number < N_SIGNALS &&
-           atomic_load_explicit(&others[number].is_set, memory_order_acquire);
+           atomic_load_explicit(&others[number].is_ours, memory_order_acquire);
+}
+
+void vt__cpu_take_signal(int number) {
+    /* release: what the program has there before the mark; pairs with the acquire in vt__cpu_has_signal */
+    atomic_store_explicit(&others[number].is_ours, true, memory_order_release);
 }
 
 bool vt__cpu_is_own(const struct sigaction *a) {
@@ -56,8 +60,6 @@ void vt__cpu_pass_on_to(int number, const struct sigaction *a) {
     atomic_store_explicit(&others[number].flags, a->sa_flags, memory_order_relaxed);
     atomic_store_explicit(&others[number].mask, bits_of(&a->sa_mask), memory_order_relaxed);
     atomic_store_explicit(&others[number].handler, a->sa_sigaction, memory_order_relaxed);
-    /* release: the action before the mark */
-    atomic_store_explicit(&others[number].is_set, true, memory_order_release);
 }
 
 void vt__cpu_passes_on_to(int number, struct sigaction *a) {
@@ -72,7 +74,6 @@ void vt__cpu_passes_on_to(int number, struct sigaction *a) {
  * program that is profiled: it is ignored then. The program's handler finds the signals held back that it asked for, and may not
  * return. */
 static void pass_on(int number, siginfo_t *info, void *context) {
-    if (!vt__cpu_has_signal(number)) return;
     struct sigaction a;
     vt__cpu_passes_on_to(number, &a);
     if (a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN) return;
