@@ -33,6 +33,8 @@ struct VT_ALIGNED(VT_CACHE_LINE) vt_cpu_task {
     struct vt_frames frames; /* here, because the stack of a handler may be small */
 };
 
+#define VT_CPU_IS_ARMED UINT64_MAX /* of vt_cpu_state.common_until_ns */
+
 struct vt_cpu_state {
     /* written by vt__cpu_start before is_on, read by handlers */
     struct vt_cpu_plan plan;
@@ -45,6 +47,10 @@ struct vt_cpu_state {
     _Atomic uint64_t n_signals, n_lost;
     _Atomic uint64_t
         common_ns; /* VT_CPU_PROCESS, VT_CPU_REAL: the common clock up to which was counted */
+    /* the program may have the process's timer when we have not; monotonic: its signals are ours until */
+    _Atomic uint64_t common_until_ns;
+    _Atomic bool
+        has_perf; /* there was such a clock: a signal of it may come any time after it is closed */
     _Atomic uint32_t last_task; /* that has a sample; 0: none yet */
     /* handlers and changes of labels at work; a start waits for them: they have tasks of the last one */
     _Atomic uint32_t n_inside;

@@ -23,6 +23,7 @@
 #define N_HINTS (1u << 12)
 #define TASK_BYTES sizeof(struct vt_cpu_task)
 #define SCOUT_PERIOD_NS UINT64_C(200000000)
+#define LATE_NS UINT64_C(100000000) /* a thread may have a tick and wait for a core with it */
 
 static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_TASKS);
 /* By thread id: its number, perhaps. Not in `all`, which takes room in the file. */
@@ -50,12 +51,13 @@ static _Atomic int *tid_of(uint32_t number) {
 
 static uint32_t n_tasks(void) { return atomic_load_explicit(&all.n, memory_order_acquire); }
 
+/* Also one of an earlier start, which is none now. */
 uint32_t vt__cpu_task_at(const void *task) {
-    uint32_t n = n_tasks();
-    if (n == 0) return 0;
-    size_t offset = (size_t)((uintptr_t)task - (uintptr_t)vt__region_base(&all.tasks));
+    const char *base = vt__region_base(&all.tasks);
+    if (base == NULL) return 0;
+    size_t offset = (size_t)((uintptr_t)task - (uintptr_t)base);
     size_t number = offset / TASK_BYTES;
-    return offset % TASK_BYTES == 0 && number > 0 && number <= n ? (uint32_t)number : 0;
+    return offset % TASK_BYTES == 0 && number > 0 && number < MAX_TASKS ? (uint32_t)number : 0;
 }
 
 uint32_t vt__cpu_task_of(int tid) {
@@ -84,6 +86,7 @@ static int arm(struct vt_cpu_task *t, int tid) {
     case VT_CPU_PROCESS:
     case VT_CPU_REAL: return 0; /* one for all */
     case VT_CPU_PERF:           /* its first tick comes after a whole period */
+        atomic_store_explicit(&vt__cpu.has_perf, true, memory_order_relaxed);
         t->fd = vt__os_perf_clock(tid, vt__cpu.signal, vt__cpu.period_ns);
         return t->fd < 0 ? t->fd : 0;
     default: break;
@@ -290,6 +293,7 @@ static int start_common(void) {
     atomic_store_explicit(&vt__cpu.common_ns,
                           vt__cpu_common_ns() - vt__os_random() % vt__cpu.period_ns,
                           memory_order_relaxed);
+    atomic_store_explicit(&vt__cpu.common_until_ns, VT_CPU_IS_ARMED, memory_order_relaxed);
     return process_timer(vt__cpu.period_ns);
 }
 
@@ -314,7 +318,11 @@ int vt__cpu_tasks_begin(bool is_alone) {
 
 void vt__cpu_tasks_end(void) {
     uint64_t mask = vt__lock_held(&lock);
-    if (vt__cpu_is_common()) (void)process_timer(0);
+    if (vt__cpu_is_common()) {
+        (void)process_timer(0);
+        atomic_store_explicit(&vt__cpu.common_until_ns, vt__os_now_ns() + LATE_NS,
+                              memory_order_relaxed);
+    }
     settle_common();
     if (all.scout >= 0) vt__os_timer_delete(all.scout);
     all.scout = -1;
@@ -373,6 +381,7 @@ void vt__cpu_tasks_fork_prepare(void) { vt_lock(&lock); }
 static void become_per_thread(void) {
     if (vt__cpu.plan.clock == VT_CPU_PROCESS) vt__cpu.plan.clock = VT_CPU_THREAD;
     if (vt__cpu.plan.clock == VT_CPU_REAL) vt__cpu.plan.clock = VT_CPU_WALL;
+    atomic_store_explicit(&vt__cpu.common_until_ns, 0, memory_order_relaxed);
 }
 
 /* Timers are the parent's; descriptors are shared with it, and the child gives its own up. */

@@ -147,7 +147,19 @@ static void by_both_times(struct tick *k, struct vt_cpu_task *t, int tid) {
     k->off_ns = passed_ns - k->on_ns;
 }
 
-/* False: not one of our clocks. */
+/* Relaxed: a start or a stop that is under way may have happened or not. */
+static bool is_common_tick(void) {
+    uint64_t until_ns = atomic_load_explicit(&vt__cpu.common_until_ns, memory_order_relaxed);
+    return until_ns == VT_CPU_IS_ARMED || (until_ns != 0 && vt__os_now_ns() < until_ns);
+}
+
+/* Of perf, or of whatever else tells by signals of files. */
+static bool is_perf_tick(const siginfo_t *info) {
+    return (info->si_code == POLL_IN || info->si_code == POLL_HUP) &&
+           atomic_load_explicit(&vt__cpu.has_perf, memory_order_relaxed);
+}
+
+/* False: not one of our clocks. One that is off by now sends its last tick late: that is ours, and counts for nothing. */
 static bool read_tick(struct tick *k, const siginfo_t *info, int tid) {
     enum vt_cpu_clock clock = vt__cpu.plan.clock;
     *k = (struct tick){.n = 1};
@@ -163,15 +175,17 @@ static bool read_tick(struct tick *k, const siginfo_t *info, int tid) {
         if (vt__cpu_task_of(tid) != k->task) k->task = 0; /* of a timer that is no more */
         return true;
     }
-    if (info->si_code == SI_KERNEL && vt__cpu_is_common()) {
+    if (info->si_code == SI_KERNEL && is_common_tick()) {
         k->task = vt__cpu_task_try(tid);
         k->n = vt__cpu_take_common();
         return true;
     }
-    if (info->si_code == POLL_IN || info->si_code == POLL_HUP) {
+    if (is_perf_tick(info)) {
         uint32_t task = clock == VT_CPU_PERF ? vt__cpu_task_of(tid) : 0;
-        if (task == 0 || vt__cpu_task(task)->fd != info->si_fd) return false;
-        k->task = task;
+        if (task == 0 || vt__cpu_task(task)->fd != info->si_fd)
+            k->n = 0;
+        else
+            k->task = task;
         return true;
     }
     return false;

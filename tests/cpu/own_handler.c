@@ -1,8 +1,8 @@
 /* own_handler.c - a program with handlers of its own for the profiler's signal, which it sets once the profile has begun.
  *
- *     own_handler [timer]       prints what it sees of them: the same with the profiler and without
- *
- * timer: its own ITIMER_PROF, too.
+ *     own_handler               prints what it sees of them: the same with the profiler and without
+ *     own_handler timer         the same with its own ITIMER_PROF, too
+ *     own_handler late FILE     ticks that come after the profile has ended, and its own timer after that
  */
 #include <errno.h>
 #include <pthread.h>
@@ -70,10 +70,48 @@ __attribute__((noinline)) static void after_jump(void) {
     sink++;
 }
 
+/* Of 20 to be expected. */
+static void own_timer(void) {
+    struct itimerval every = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
+    n_calls = 0;
+    setitimer(ITIMER_PROF, &every, NULL);
+    burn(400);
+    setitimer(ITIMER_PROF, &never, NULL);
+    if (n_calls >= 15 && n_calls <= 25)
+        printf("own timer: about as often as it should\n");
+    else
+        printf("own timer: %d times\n", (int)n_calls);
+}
+
+extern int ProfilerStart(const char *) __attribute__((weak));
+extern void ProfilerStop(void) __attribute__((weak));
+
+static int late(const char *file) {
+    sigset_t prof, before;
+    struct timespec while_late = {0, 150000000};
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    if (ProfilerStart == NULL) return 3;
+    signal(SIGPROF, by_number);
+    for (int n_more = 0; n_more < 2; n_more++) { /* there is another profile by then, or none */
+        pthread_sigmask(SIG_BLOCK, &prof, &before);
+        if (!ProfilerStart(file)) return 4;
+        burn(60);
+        ProfilerStop();
+        if (n_more > 0 && !ProfilerStart(file)) return 5;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        ProfilerStop();
+        printf("late ticks, %d more profile: %d calls\n", n_more, (int)n_calls);
+    }
+    nanosleep(&while_late, NULL);
+    own_timer();
+    return 0;
+}
+
 int main(int argc, char **argv) {
     struct sigaction a;
-    struct itimerval every = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     sigset_t now;
+    if (argc == 3) return late(argv[2]);
     printf("asked: %d", sigaction(SIGPROF, NULL, &a));
     printf(" %s\n", name_of(&a));
     a.sa_handler = signal(SIGPROF, by_number);
@@ -98,15 +136,7 @@ int main(int argc, char **argv) {
            sigismember(&now, SIGUSR1), sigismember(&now, SIGUSR2));
     after_jump();
     set("by_number", by_number, SA_RESTART, 0);
-    if (argc > 1) {
-        n_calls = 0;
-        setitimer(ITIMER_PROF, &every, NULL);
-        burn(400);
-        setitimer(ITIMER_PROF, &never, NULL);
-        printf("    own timer, 20 of 20 ms: %s\n",
-               n_calls >= 15 && n_calls <= 25 ? "about so many" : "other");
-        if (n_calls < 15 || n_calls > 25) printf("    %d\n", (int)n_calls);
-    }
+    if (argc > 1) own_timer();
     errno = 0;
     printf("wrong: %d", signal(SIGPROF, SIG_ERR) == SIG_ERR);
     printf(" %s\n", strerrorname_np(errno));

@@ -10,6 +10,7 @@ import cpu
 program = cpu.compile_c("own_handler", "own_handler.c")
 path = os.path.join(cpu.TMP, "o.prof")
 PHP = "set_time_limit(1); $x = 0; for ($i = 0; $i < 20000000; $i++) $x += $i; echo $x; while (true) $x++;"
+LATE = "late ticks, 0 more profile: 0 calls\nlate ticks, 1 more profile: 0 calls\nown timer: about as often as it should\n"
 PYTHON = """
 import signal, time
 n = 0
@@ -46,6 +47,8 @@ for preload, clocks in ((cpu.VITRINE, ALL), (cpu.PROFILER, ALL), (cpu.BOTH, ALL[
         profile = cpu.Profile(path).cum()
         if profile.get("after_jump", 0) < 15:
             cpu.fail(f"{what}: expected about 25 samples in after_jump, seen {profile}")
+        out, _ = cpu.run([program, "late", path], preload=preload, env={k: v for k, v in env.items() if k != "CPUPROFILE"})
+        expect(f"{what}, late ticks", LATE, out)
         print(f"{what}: as without; {profile['after_jump']} samples after the jump")
     env = {"CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "250"}
     expect("python", "True True\n", cpu.run([sys.executable, "-c", PYTHON], preload=preload, env=env)[0])

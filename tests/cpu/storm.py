@@ -8,7 +8,7 @@ import subprocess
 
 import cpu
 
-SECONDS = 600 if os.environ.get("VT_SOAK") else 16
+SECONDS = 600 if os.environ.get("VT_SOAK") else 20
 KINDS = ("exceptions", "libraries", "births", "forks", "jumps", "handlers", "held_back", "memory")
 plugin = cpu.compile_c("plugin.so", "storm_plugin.c", flags=["-shared", "-fPIC"])
 program = cpu.compile_c("storm", "storm.cpp", flags=["-ldl"], compiler=os.environ.get("CXX", "c++"))
@@ -16,7 +16,7 @@ LABELS = {"VITRINE_CPU_FORMAT": "proto"}
 SWITCHES = {"STORM_SWITCHES": "1"}
 RUNS = [("thread", cpu.VITRINE, {}), ("perf", cpu.VITRINE, {}), ("thread", cpu.PROFILER, {}), ("process", cpu.VITRINE, {}),
         ("thread", cpu.VITRINE, LABELS), ("perf", cpu.VITRINE, LABELS),
-        ("thread", cpu.VITRINE, SWITCHES), ("perf", cpu.PROFILER, SWITCHES)]
+        ("thread", cpu.VITRINE, SWITCHES), ("perf", cpu.VITRINE, SWITCHES), ("perf", cpu.PROFILER, SWITCHES), ("process", cpu.PROFILER, SWITCHES)]
 
 
 def used_s():
