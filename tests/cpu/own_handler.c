@@ -15,8 +15,8 @@
 
 #include "burn_loop.h"
 
-static volatile sig_atomic_t n_calls, n_from_us,
-    held; /* held: bit 0 SIGPROF, 1 SIGUSR1, 2 SIGUSR2, in the handler */
+static volatile sig_atomic_t n_calls, n_from_us;
+static volatile sig_atomic_t held; /* in the handler: bit 0 SIGPROF, 1 SIGUSR1, 2 SIGUSR2 */
 static sigjmp_buf out;
 
 static void note(void) {
@@ -66,18 +66,18 @@ static void raise_it(const char *what) {
 }
 
 __attribute__((noinline)) static void after_jump(void) {
-    burn(100);
+    burn(200);
     sink++;
 }
 
-/* Of 20 to be expected. */
+/* 20 are to be expected, more or less by what else the machine does; all of the profiler's ticks would be 100 more. */
 static void own_timer(void) {
     struct itimerval every = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     n_calls = 0;
     setitimer(ITIMER_PROF, &every, NULL);
     burn(400);
     setitimer(ITIMER_PROF, &never, NULL);
-    if (n_calls >= 15 && n_calls <= 25)
+    if (n_calls >= 8 && n_calls <= 40)
         printf("own timer: about as often as it should\n");
     else
         printf("own timer: %d times\n", (int)n_calls);
