@@ -42,7 +42,9 @@ set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
 # What is wrapped of other libraries' functions, in shared libraries only.
 set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
-    src/dialect/locks.c src/dialect/sigaction.c)
+    src/dialect/locks.c)
+# The same, in the first window of code: most programs call it.
+set(VT_FIRST_WRAPPER_SOURCES src/dialect/sigaction.c)
 # The front door of libvitrine, src/life/upcalls.h.
 set(VT_DOOR_SOURCES src/dialect/door_vitrine.c)
 # The names that replace libc's and C++'s: left out where a sanitizer brings its own.
@@ -71,7 +73,7 @@ function(vt_link_options target)
 endfunction()
 
 function(vt_shared target output)
-    add_library(${target} SHARED ${VT_OVERRIDE_SOURCES} ${VT_SHARED_SOURCES} ${VT_DOOR_SOURCES} ${VT_WRAPPER_SOURCES})
+    add_library(${target} SHARED ${VT_OVERRIDE_SOURCES} ${VT_FIRST_WRAPPER_SOURCES} ${VT_SHARED_SOURCES} ${VT_DOOR_SOURCES} ${VT_WRAPPER_SOURCES})
     vt_flags(${target} ${ARGN})
     vt_link_options(${target})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output})
@@ -83,10 +85,11 @@ function(vt_objects target)
     vt_flags(${target})
 endfunction()
 vt_objects(vitrine_names ${VT_OVERRIDE_SOURCES})
+vt_objects(vitrine_first_shared_objects ${VT_FIRST_WRAPPER_SOURCES})
 vt_objects(vitrine_objects ${VT_SOURCES})
 vt_objects(vitrine_shared_objects src/stack/own_shared.c ${VT_WRAPPER_SOURCES})
 vt_objects(vitrine_static_objects src/stack/own_static.c src/life/no_locks.c)
-set(VT_SHARED_OBJECTS $<TARGET_OBJECTS:vitrine_names> $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_shared_objects>)
+set(VT_SHARED_OBJECTS $<TARGET_OBJECTS:vitrine_names> $<TARGET_OBJECTS:vitrine_first_shared_objects> $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_shared_objects>)
 set(VT_STATIC_OBJECTS $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_static_objects> $<TARGET_OBJECTS:vitrine_names>)
 
 # A library of these objects, with the door and what else is given: vt_library(target SHARED|STATIC output source...)

@@ -239,15 +239,23 @@ void vt__life_control_forget(void) {
 
 /* ---- start ---- */
 
+/* In shared libraries sigaction is ours (dialect/sigaction.c), which looks for libc's in its first call: some 100 KiB of memory that not
+ * every program shall have. */
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
+extern __typeof__(sigaction) libc_sigaction __asm__("__sigaction");
+#else
+#define libc_sigaction sigaction
+#endif
+
 static void handle_signal(int number) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     struct sigaction now;
     sigfillset(
         &action
              .sa_mask); /* a handler of the program's that jumps away would leave us working for ever */
-    if (sigaction(number, NULL, &now) != 0) return;
+    if (libc_sigaction(number, NULL, &now) != 0) return;
     if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
-    if (sigaction(number, &action, NULL) == 0) vt_control.signal = (uint32_t)number;
+    if (libc_sigaction(number, &action, NULL) == 0) vt_control.signal = (uint32_t)number;
 }
 
 __attribute__((constructor)) static void begin(void) {

@@ -55,7 +55,11 @@ void vt__cpu_task_begins(uintptr_t start);
 void vt__cpu_task_ends(void);
 
 /* The program's own handlers for the signals that ours is on (dialect/sigaction.c). */
-bool vt__cpu_has_signal(int number);
+extern _Atomic uint64_t vt__cpu_signals; /* bit 0 is signal 1: ours is on them */
+VT_INLINE bool vt__cpu_has_signal(int number) {
+    return number > 0 && number <= 64 &&
+           (atomic_load_explicit(&vt__cpu_signals, memory_order_acquire) >> (number - 1) & 1) != 0;
+}
 void vt__cpu_take_signal(int number);           /* our handler is on it from now on */
 bool vt__cpu_is_own(const struct sigaction *a); /* is it ours that is set? */
 void vt__cpu_pass_on_to(int number, const struct sigaction *a); /* the program's, from now on */

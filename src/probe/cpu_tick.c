@@ -33,7 +33,6 @@ static struct {
     _Atomic(handler_function *) handler; /* one that takes the number alone does not see the rest */
     _Atomic int flags;
     _Atomic uint64_t mask;
-    _Atomic bool is_ours; /* our handler is on it */
 } others[N_SIGNALS];
 
 static uint64_t bits_of(const sigset_t *set) {
@@ -42,14 +41,11 @@ static uint64_t bits_of(const sigset_t *set) {
     return bits;
 }
 
-bool vt__cpu_has_signal(int number) {
-    return number > 0 && number < N_SIGNALS &&
-           atomic_load_explicit(&others[number].is_ours, memory_order_acquire);
-}
+_Atomic uint64_t vt__cpu_signals;
 
 void vt__cpu_take_signal(int number) {
     /* release: what the program has there before the mark; pairs with the acquire in vt__cpu_has_signal */
-    atomic_store_explicit(&others[number].is_ours, true, memory_order_release);
+    atomic_fetch_or_explicit(&vt__cpu_signals, UINT64_C(1) << (number - 1), memory_order_release);
 }
 
 bool vt__cpu_is_own(const struct sigaction *a) {
