@@ -29,6 +29,9 @@ struct compare {
 static const char *const end_names[VT_END_COUNT] = {
     "outermost", "limit", "no module", "no rule", "unsupported", "unreadable", "loop"};
 
+/* Ours have no more bits: above is a pointer's signature, or, where both were led astray, anything. */
+#define COMPARE_PC_MASK ((UINT64_C(1) << 48) - 1)
+
 /* `theirs` may begin with frames that are not wanted: those up to the first that is ours[0]. */
 __attribute__((unused)) static void compare_frames(struct compare *c, const struct vt_frames *ours,
                                                    void *const *theirs, unsigned n_theirs,
@@ -42,7 +45,8 @@ __attribute__((unused)) static void compare_frames(struct compare *c, const stru
     /* libunwind tells of a last frame at address 0 where a thread's first one says nothing */
     while (n_theirs > 0 && theirs[n_theirs - 1] == NULL) n_theirs--;
     unsigned n_same = 0;
-    while (n_same < ours->n && n_same < n_theirs && ours->pc[n_same] == (uintptr_t)theirs[n_same])
+    while (n_same < ours->n && n_same < n_theirs &&
+           ours->pc[n_same] == ((uintptr_t)theirs[n_same] & COMPARE_PC_MASK))
         n_same++;
     atomic_fetch_add(&c->n, 1);
     if (n_same == ours->n && n_same == n_theirs)
@@ -95,13 +99,21 @@ __attribute__((unused)) static void compare_get(vt_stack_id id, struct vt_frames
                        (unsigned)(compare_n > 0 ? compare_n : 0), COMPARE_THEIRS);                 \
     } while (0)
 
+/* Are there tables for where it is? Else libunwind goes on by guesses. In no module, or, in one, in a function of one byte, which it makes
+ * up. */
+__attribute__((unused)) static bool compare_has_tables(unw_cursor_t *cursor, void *pc) {
+    struct dl_find_object object;
+    unw_proc_info_t f;
+    if (_dl_find_object(pc, &object) != 0 || unw_get_proc_info(cursor, &f) != 0) return false;
+    return f.end_ip - f.start_ip > 1;
+}
+
 /* In a handler: our walk of the context, and libunwind's stepping from the same registers. */
 __attribute__((unused)) static void compare_context(struct compare *c, const void *ucontext) {
     struct vt_frames ours;
     void *theirs[COMPARE_THEIRS];
     unsigned n = 0;
     unw_cursor_t cursor;
-    struct dl_find_object object;
     unw_context_t *uc = (unw_context_t *)(uintptr_t)ucontext;
     vt__stack_of_context(ucontext, &ours);
     if (unw_init_local2(&cursor, uc, UNW_INIT_SIGNAL_FRAME) != 0) return;
@@ -109,8 +121,7 @@ __attribute__((unused)) static void compare_context(struct compare *c, const voi
         unw_word_t pc = 0;
         if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0) break;
         theirs[n++] = (void *)pc;
-        /* from code in no module it goes on by guesses */
-    } while (n < COMPARE_THEIRS && _dl_find_object(theirs[n - 1], &object) == 0 &&
+    } while (n < COMPARE_THEIRS && compare_has_tables(&cursor, theirs[n - 1]) &&
              unw_step(&cursor) > 0);
     compare_frames(c, &ours, theirs, n, COMPARE_THEIRS);
 }
