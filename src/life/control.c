@@ -239,8 +239,8 @@ void vt__life_control_forget(void) {
 
 /* ---- start ---- */
 
-/* In shared libraries sigaction is ours (dialect/sigaction.c), which looks for libc's in its first call: some 100 KiB of memory that not
- * every program shall have. */
+/* In shared libraries sigaction is ours (dialect/sigaction.c), which looks for libc's in its first call: not what every program shall do
+ * when it begins. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 extern __typeof__(sigaction) libc_sigaction __asm__("__sigaction");
 #else
