@@ -103,18 +103,20 @@ static void tell_mine(void) {
     vt__je_end_telling();
 }
 
-static _Atomic uint64_t bytes_to_print; /* since statistics were last printed, by estimate */
-
+/* Each interval that what all threads allocated comes to is printed once, by the thread that brought it there. */
 static bool is_time_to_print(void) {
-    uint64_t interval = (uint64_t)vt_je(stats_interval);
-    uint64_t n = atomic_load_explicit(&bytes_to_print, memory_order_relaxed);
-    return vt_je(stats_interval) > 0 && n >= interval &&
-           atomic_compare_exchange_strong(&bytes_to_print, &n, n % interval);
+    static _Atomic uint64_t n_bytes;
+    uint64_t interval = (uint64_t)vt_je(stats_interval), mine = vt__heap_new_bytes();
+    if (mine == 0) return false;
+    uint64_t before = atomic_fetch_add_explicit(&n_bytes, mine, memory_order_relaxed);
+    return before / interval != (before + mine) / interval;
 }
 
 void vt__je_deliver_samples(void) {
     if (atomic_load_explicit(&n_waiting, memory_order_relaxed) != 0) tell_mine();
-    if (is_time_to_print()) malloc_stats_print(NULL, NULL, vt_je_text(stats_interval_opts));
+    if (vt_je(stats_interval) <= 0 || !is_time_to_print() || !vt__je_begin_telling()) return;
+    malloc_stats_print(NULL, NULL, vt_je_text(stats_interval_opts));
+    vt__je_end_telling();
 }
 
 /* ---- backtraces ---- */
@@ -187,10 +189,6 @@ static void allocated(const struct vt_sampled *s) {
     count(s, ACCUMULATED, 1);
     vt__history_allocated(s);
     wait_to_tell(s, /* is_freed */ false);
-    if (vt_je(stats_interval) > 0)
-        atomic_fetch_add_explicit(&bytes_to_print,
-                                  (uint64_t)(s->stands_for * (double)s->block_bytes),
-                                  memory_order_relaxed);
 }
 
 static void freed(const struct vt_sampled *s) {
@@ -232,7 +230,5 @@ int vt__je_write_hook(const struct vt_je_call *c, uint64_t value) {
 
 void vt__je_samples_begin(void) {
     if (vt_je(prof_stats) && vt__je_prof_is_on()) vt__je_watch_samples();
-    if (vt_je(stats_interval) <= 0) return;
-    vt__je_watch_samples();
-    vt__je_be_special();
+    if (vt_je(stats_interval) > 0) vt__je_be_special();
 }

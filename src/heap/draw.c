@@ -42,10 +42,12 @@ void vt__draws_init(struct heap *h) {
 void vt__draws_settle(struct heap *h, unsigned cls, uint32_t n_ready) {
     struct draw *d = &h->draw[cls];
     if (d->left == NOT_DRAWN) return;
-    uint64_t bytes = (uint64_t)(d->left - d->countdown - n_ready) * vt__class_bytes(cls);
+    uint64_t to_come = (uint64_t)d->countdown + n_ready;
+    if (to_come >= d->left) return; /* drawn anew for a single one, while others were ready */
+    uint64_t bytes = (d->left - to_come) * vt__class_bytes(cls);
     h->bytes.allocated += bytes;
     h->small_allocated += bytes;
-    d->left = d->countdown + n_ready;
+    d->left = (uint32_t)to_come;
 }
 
 /* Forgets all countdowns if the rate changed since they were drawn. */
@@ -72,11 +74,15 @@ static void begin_medium(struct draw *d, uint32_t n) {
     d->left = n - d->countdown;
 }
 
+static void draw_small(struct draw *d, unsigned cls) {
+    d->left = d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
+}
+
 /* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. Rare, but
  * every program does it: not marked as cold, which would lead to another window of code. */
 static VT_NOINLINE void begin_small(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
-    d->left = d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
+    draw_small(d, cls);
     if (d->countdown == 1) return;
     h->bytes.allocated += vt__class_bytes(cls);
     h->small_allocated += vt__class_bytes(cls);
@@ -88,6 +94,16 @@ bool vt__draw_small(struct heap *h, unsigned cls) {
     look_at_rate(h);
     if (vt_unlikely(d->countdown == 0)) begin_small(h, cls);
     return d->countdown == 1;
+}
+
+bool vt__draw_single(struct heap *h, unsigned cls) {
+    struct draw *d = &h->draw[cls];
+    look_at_rate(h);
+    if (d->countdown == 0) draw_small(d, cls);
+    if (d->countdown == 1) return true;
+    d->countdown--;
+    d->left--;
+    return false;
 }
 
 bool vt__draw_medium(struct heap *h, unsigned cls) {

@@ -190,6 +190,7 @@ struct heap {
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
+    uint64_t told_allocated;               /* vt__heap_new_bytes has told of so much */
     uint64_t dialect_word;                 /* src/dialect's, 0 for a new thread */
     uint8_t sampling;                      /* enum vt_thread_sampling */
     char name
@@ -404,6 +405,8 @@ void vt__draws_settle(struct heap *h, unsigned cls,
                       uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
+bool vt__draw_single(struct heap *h, unsigned cls); /* small, not from the list: is this one?
+                                                     * Who takes it counts its bytes */
 bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */
 bool vt__draw_large(struct heap *h, unsigned draw,
                     size_t n_bytes); /* is this one, with so many more bytes? */

@@ -213,11 +213,8 @@ static void *end(struct heap *h, void *p, size_t n_bytes) {
 
 /* Is this malloc of the calling thread to be sampled? Its countdown knows of both kinds of heaps. */
 static bool is_drawn(struct heap *h, unsigned cls) {
-    struct draw *d = &h->draw[cls];
-    if (cls >= VT_N_SMALL) return --d->countdown == 0 && vt__draw_medium(h, cls);
-    if (vt__draw_small(h, cls)) return true;
-    d->countdown--;
-    return false;
+    if (cls < VT_N_SMALL) return vt__draw_single(h, cls);
+    return --h->draw[cls].countdown == 0 && vt__draw_medium(h, cls);
 }
 
 static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {
@@ -270,6 +267,7 @@ static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n
     struct block *b = take(o, cls, c, is_sampled, &is_zero);
     unsigned shift = is_sampled ? vt__draw_again(h, cls) : 0;
     if (b == NULL) return NULL;
+    h->bytes.allocated += block_bytes;
     if (is_sampled) vt__probe_allocated(b, n_bytes, block_bytes, shift);
     if (zero && is_zero) b->link = 0;
     if (zero && !is_zero) __builtin_memset(b, 0, block_bytes);
@@ -312,7 +310,7 @@ static struct vt_wish wish_for(size_t align, size_t skipped, size_t n_bytes, boo
 static void *take_brought(struct vt_own *o, struct heap *h, struct vt_wish *w, size_t n_bytes) {
     void *p = vt__holding_take(o->holding, w);
     if (p == NULL) return NULL;
-    if (w->cls >= VT_N_SMALL) h->bytes.allocated += w->block_bytes;
+    h->bytes.allocated += w->block_bytes;
     if (!w->is_sampled) return p;
     unsigned draw = w->cls != VT_CLASS_NONE ? w->cls : vt__draw_of_large(w->block_bytes);
     vt__probe_allocated(p, n_bytes, w->block_bytes, vt__draw_again(h, draw));

@@ -256,6 +256,14 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
     return &h->bytes;
 }
 
+uint64_t vt__heap_new_bytes(void) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return 0;
+    uint64_t n = h->bytes.allocated - h->told_allocated;
+    h->told_allocated = h->bytes.allocated;
+    return n;
+}
+
 void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL || !vt__enter()) return;
@@ -266,6 +274,8 @@ void vt__heap_detach_thread(void) {
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
     h->dialect_word = 0;
+    h->bytes = (struct vt_thread_bytes){0}; /* the next thread's begin anew */
+    h->small_allocated = h->small_freed = h->told_allocated = 0;
     h->sampling = VT_SAMPLING_AS_ALL;
     vt_lock(&vt__heaps_lock);
     h->tls = NULL;

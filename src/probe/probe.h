@@ -71,7 +71,6 @@ struct vt_frames;
 struct vt_sampled {
     const void *at;
     size_t requested_bytes, block_bytes;
-    double stands_for;
     uint32_t stack, thread; /* who allocated it */
 };
 struct vt_sample_watcher {

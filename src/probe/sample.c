@@ -229,7 +229,6 @@ static void tell(void (*told)(const struct vt_sampled *s), const struct record *
         told(&(struct vt_sampled){.at = (const void *)r->at,
                                   .requested_bytes = r->requested_bytes,
                                   .block_bytes = r->block_bytes,
-                                  .stands_for = r->objects,
                                   .stack = site->stack,
                                   .thread = site->thread});
 }

@@ -17,6 +17,14 @@ compile "$TMP/plain" plain.c
 MALLOC_CONF=prof:true,lg_prof_sample:0,prof_log:true,prof_prefix:logged LD_PRELOAD=$VT_JE_SO "$TMP/plain" || fail "prof_log: status $?"
 python3 -c 'import json, sys; sys.exit(not json.load(open(sys.argv[1]))["allocations"])' logged.*.0.json || fail "prof_log: saw $(ls)"
 for_original "$TMP/print" print.c # allocates 100 MB
-MALLOC_CONF=stats_interval:20000000,stats_interval_opts:gmdablxeh with_ours "$TMP/print" J 2>err >/dev/null || fail "stats_interval: status $?"
-n=$(grep -c '^--- End jemalloc statistics ---$' err)
-[ "$n" -ge 3 ] && [ "$n" -le 6 ] || fail "stats_interval: expected statistics 3 to 6 times, saw $n: $(cat err)"
+n_printed() {
+    MALLOC_CONF=stats_interval:$1,stats_interval_opts:gmdablxeh $2 "$TMP/print" J 2>err >/dev/null || fail "stats_interval:$1 $2: status $?"
+    grep -c '^--- End jemalloc statistics ---$' err
+}
+for every in 30000000 20000000 1000000; do
+    original=$(n_printed $every with_original)
+    n=$(n_printed $every with_ours)
+    [ "$n" -le "$original" ] && [ "$n" -ge $((original * 9 / 10)) ] || # our blocks are up to a tenth smaller
+        fail "stats_interval:$every: statistics $n times, the original $original: $(cat err)"
+done
+[ "$(n_printed 1 with_ours)" -ge 1000 ] || fail "stats_interval:1: expected statistics for each of 1000 blocks, saw $(n_printed 1 with_ours)"

@@ -5,6 +5,7 @@
 compile "$TMP/weak" weak.c -ldl -pthread
 timeout -k 10 "$LIMIT" "$TMP/weak" no || fail "without the library: status $?"
 LD_PRELOAD=$VT_JE_SO timeout -k 10 "$LIMIT" "$TMP/weak" yes caches || fail "preloaded: status $?"
+MALLOC_CONF=prof:true,lg_prof_sample:12 LD_PRELOAD=$VT_JE_SO timeout -k 10 "$LIMIT" "$TMP/weak" yes caches || fail "with samples: status $?"
 if has_original; then
     LD_PRELOAD=$ORIGINAL timeout -k 10 "$LIMIT" "$TMP/weak" yes || fail "the original: status $?"
 fi
