@@ -50,6 +50,14 @@ void vt__draws_settle(struct heap *h, unsigned cls, uint32_t n_ready) {
     d->left = (uint32_t)to_come;
 }
 
+uint64_t vt__draws_taken_bytes(const struct heap *h) {
+    uint64_t n = h->bytes.allocated;
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        if (h->draw[c].left != NOT_DRAWN)
+            n += (uint64_t)(h->draw[c].left - h->draw[c].countdown) * vt__class_bytes(c);
+    return n;
+}
+
 /* Forgets all countdowns if the rate changed since they were drawn. */
 static void look_at_rate(struct heap *h) {
     /* relaxed: a change may be noticed one refill late */

@@ -64,7 +64,8 @@ struct vt_thread_bytes {
     uint64_t allocated, freed;
 };
 const struct vt_thread_bytes *vt__heap_thread_bytes(void);
-uint64_t vt__heap_new_bytes(void); /* allocated since this was last called, as slow paths have it */
+uint64_t vt__heap_new_bytes(
+    void); /* allocated since this was last called; its lists' ready blocks are taken for allocated */
 
 uint32_t vt__heap_label_now(void); /* its value; async-signal-safe, 0 for a thread without a heap */
 uint32_t *vt__heap_label(void);    /* the calling thread's, for probe/; NULL: no memory */

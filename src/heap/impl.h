@@ -403,6 +403,7 @@ void vt__remote_collect(struct heap *h,
 void vt__draws_init(struct heap *h);
 void vt__draws_settle(struct heap *h, unsigned cls,
                       uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
+uint64_t vt__draws_taken_bytes(const struct heap *h); /* allocated, or waiting in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
 bool vt__draw_single(struct heap *h, unsigned cls); /* small, not from the list: is this one?

@@ -259,9 +259,10 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
 uint64_t vt__heap_new_bytes(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL) return 0;
-    uint64_t n = h->bytes.allocated - h->told_allocated;
-    h->told_allocated = h->bytes.allocated;
-    return n;
+    uint64_t before = h->told_allocated, now = vt__draws_taken_bytes(h);
+    if (now <= before) return 0; /* what was ready is no more */
+    h->told_allocated = now;
+    return now - before;
 }
 
 void vt__heap_detach_thread(void) {
