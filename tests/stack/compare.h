@@ -32,14 +32,14 @@ static const char *const end_names[VT_END_COUNT] = {
 /* Ours have no more bits: above is a pointer's signature, or, where both were led astray, anything. */
 #define COMPARE_PC_MASK ((UINT64_C(1) << 48) - 1)
 
-/* `theirs` may begin with frames that are not wanted: those up to the first that is ours[0]. */
+/* `theirs` may begin with frames that are not wanted: those up to the first that is ours[0]. has_end: it goes as far as the stack does;
+ * else ours may go on. */
 __attribute__((unused)) static void compare_frames(struct compare *c, const struct vt_frames *ours,
                                                    void *const *theirs, unsigned n_theirs,
-                                                   unsigned max_theirs) {
+                                                   bool has_end) {
     unsigned skip = 0;
     while (skip < n_theirs && skip < 8 && (uintptr_t)theirs[skip] != ours->pc[0]) skip++;
     if (skip == 8 || skip == n_theirs) skip = 0;
-    bool is_cut = n_theirs == max_theirs || ours->n == VT_STACK_MAX_FRAMES;
     theirs += skip;
     n_theirs -= skip;
     /* libunwind tells of a last frame at address 0 where a thread's first one says nothing */
@@ -49,9 +49,9 @@ __attribute__((unused)) static void compare_frames(struct compare *c, const stru
            ours->pc[n_same] == ((uintptr_t)theirs[n_same] & COMPARE_PC_MASK))
         n_same++;
     atomic_fetch_add(&c->n, 1);
-    if (n_same == ours->n && n_same == n_theirs)
-        atomic_fetch_add(&c->n_equal, 1);
-    else if (is_cut && (n_same == ours->n || n_same == n_theirs))
+    bool is_all_of_ours =
+        n_same == ours->n && (n_same == n_theirs || n_same == VT_STACK_MAX_FRAMES);
+    if (is_all_of_ours || (n_same == n_theirs && !has_end))
         atomic_fetch_add(&c->n_equal, 1);
     else {
         if (n_same == ours->n)
@@ -96,7 +96,7 @@ __attribute__((unused)) static void compare_get(vt_stack_id id, struct vt_frames
         /* the first frame is this very function, at two places */                                 \
         if (compare_n > 0 && !(is_below)) compare_theirs[0] = (void *)compare_ours.pc[0];          \
         compare_frames((c), &compare_ours, compare_theirs,                                         \
-                       (unsigned)(compare_n > 0 ? compare_n : 0), COMPARE_THEIRS);                 \
+                       (unsigned)(compare_n > 0 ? compare_n : 0), compare_n != COMPARE_THEIRS);    \
     } while (0)
 
 /* Are there tables for where it is? Else libunwind goes on by guesses. In no module, or, in one, in a function of one byte, which it makes
@@ -113,17 +113,19 @@ __attribute__((unused)) static void compare_context(struct compare *c, const voi
     struct vt_frames ours;
     void *theirs[COMPARE_THEIRS];
     unsigned n = 0;
+    bool has_end = false;
     unw_cursor_t cursor;
     unw_context_t *uc = (unw_context_t *)(uintptr_t)ucontext;
     vt__stack_of_context(ucontext, &ours);
     if (unw_init_local2(&cursor, uc, UNW_INIT_SIGNAL_FRAME) != 0) return;
-    do {
+    while (!has_end && n < COMPARE_THEIRS) {
         unw_word_t pc = 0;
         if (unw_get_reg(&cursor, UNW_REG_IP, &pc) != 0) break;
         theirs[n++] = (void *)pc;
-    } while (n < COMPARE_THEIRS && compare_has_tables(&cursor, theirs[n - 1]) &&
-             unw_step(&cursor) > 0);
-    compare_frames(c, &ours, theirs, n, COMPARE_THEIRS);
+        if (!compare_has_tables(&cursor, theirs[n - 1])) break;
+        has_end = unw_step(&cursor) <= 0;
+    }
+    compare_frames(c, &ours, theirs, n, has_end);
 }
 
 /* The line that tells, and whether at least this share was equal. */
