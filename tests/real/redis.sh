@@ -21,6 +21,7 @@ return redis.call('DBSIZE')
 END
 
 cli() { redis-cli -s "$TMP/socket" "$@"; }
+answers() { [ "$(cli ping)" = PONG ]; }                # while it reads its file it says LOADING to everything
 
 # start LIBRARY: LIBRARY may be empty
 start() {
@@ -28,7 +29,7 @@ start() {
     LD_PRELOAD=$1 redis-server --port 0 --unixsocket "$TMP/socket" --save "" --dir "$TMP/dir" --daemonize no \
         --enable-debug-command local --activerehashing yes >"$TMP/log" 2>&1 &
     server=$!; own $server
-    await 30 cli ping || { tail -5 "$TMP/log"; fail "redis-server does not answer"; }
+    await 60 answers || { tail -5 "$TMP/log"; fail "redis-server does not answer"; }
     [ -z "$1" ] || must_be_loaded_in $server
 }
 stop() {

@@ -121,6 +121,21 @@ must_be_loaded_in() {
         fail "expected $SO_NAME in /proc/$1/maps ($(cat "/proc/$1/comm" 2>/dev/null)), not there"
 }
 
+# must_be_loaded_in_children PID LEAST: in each of them, and there are so many. One that ends just now has no maps any more and
+# does not count.
+must_be_loaded_in_children() {
+    local child maps n=0
+    for child in $(children_of "$1"); do
+        maps=$(cat "/proc/$child/maps" 2>/dev/null)
+        case $maps in
+            '') ;;
+            *"$(readlink -f "$VT_SO")"*) n=$((n + 1)) ;;
+            *) fail "expected $SO_NAME in /proc/$child/maps ($(cat "/proc/$child/comm" 2>/dev/null)), not there" ;;
+        esac
+    done
+    [ "$n" -ge "$2" ] || fail "expected $2 children of process $1 with $SO_NAME, saw $n"
+}
+
 # children_of PID: their pids, from /proc (pgrep is not everywhere).
 children_of() {
     local stat
