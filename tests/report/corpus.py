@@ -78,6 +78,8 @@ if PEER_PPROF:
     perl(PEER_PPROF, PPROF, ["--show_bytes"], program, heap, heap, tolerance=0)  # two files add up
     check("--collapsed: stack by stack", collapsed(out(PPROF, "--collapsed", program, heap)), collapsed(out(PEER_PPROF, "--collapsed", program, heap)))
     perl(PEER_PPROF, PPROF, [], program, cpu, tolerance=0, kinds=(0, 1, 2, 4))
+    whole = cpu.removesuffix(".through")
+    check("CPU, as it was written: total", rows(out(PPROF, "--text", program, whole))[1], rows(out(PEER_PPROF, "--text", program, whole))[1])
     ours, theirs = collapsed(out(PPROF, "--collapsed", program, cpu)), collapsed(out(PEER_PPROF, "--collapsed", program, cpu))
     leaf = lambda table: {n: sum(v for k, v in table.items() if k.endswith(n)) for n in ("app::burn_much", "app::burn_some")}
     check("--collapsed of CPU: by leaf", leaf(ours), leaf(theirs))

@@ -107,13 +107,34 @@ def heap_of(folder, program, name="heap"):
     return sorted(glob.glob(prefix + ".*.heap"))[-1]
 
 
+def through(path, program, pattern):
+    """A copy of a CPU profile of gperftools with the stacks through such functions of the program alone."""
+    data = open(path, "rb").read()
+    maps = data[data.rindex(b"\0") + 1:].decode()
+    begin, offset = next((int(a, 16), int(o, 16)) for a, o, file in re.findall(r"^(\w+)-\w+ r-x\w (\w+) \S+ \S+ +(\S+)$", maps, re.M) if file == program)
+    places = [(begin - offset + int(a, 16), int(n, 16)) for a, n, name in re.findall(r"^(\w+) (\w+) \w (\S+)$", out("nm", "-S", program), re.M)
+              if re.search(pattern, name)]
+    words = memoryview(data[:data.rindex(b"\0") + 1]).cast("Q")
+    kept, at = list(words[:5]), 5
+    while words[at]:  # how often, how many frames, the frames; the last is 0, 1, 0
+        end = at + 2 + words[at + 1]
+        if any(low <= pc < low + n for pc in words[at + 2:end] for low, n in places):
+            kept += words[at:end]
+        at = end
+    copy = path + ".through"
+    with open(copy, "wb") as f:
+        f.write(b"".join(w.to_bytes(8, "little") for w in [*kept, *words[at:]]) + maps.encode())
+    return copy
+
+
 def cpu_of(folder, program, millions=60):
+    """Of gperftools, or None; less what a tick met by chance before the program burns: no two runs have the same of that."""
     preload = library("libtcmalloc_and_profiler.so.4")
     if not preload:
         return None
     path = os.path.join(folder, "cpu.prof")
     run(program, str(millions), env={"LD_PRELOAD": preload, "CPUPROFILE": path, "CPUPROFILE_FREQUENCY": "1000"})
-    return path
+    return through(path, program, "burn_(much|some)")
 
 
 def jemalloc_of(folder, program, name="je", sample=0):
