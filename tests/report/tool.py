@@ -170,9 +170,16 @@ def in_browser(path, script, *flags):
     with open(path, "w") as f:
         f.write(text.replace("</body>", "<script>" + script + "</script></body>") if path.endswith(".html") else
                 "<script><![CDATA[".join(["</svg>".join(text.split("</svg>")[:-1]), script]) + "]]></script></svg>")
-    dom = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--window-size=1000,600",
-                          "--user-data-dir=" + os.path.dirname(path) + "/c", *flags, "file://" + path], capture_output=True, timeout=120).stdout.decode()
-    m = re.search(r'data-seen="([^"]*)"', dom)
+    for _ in range(3):  # a browser may crash or hang for reasons of its own, and leave something behind: each time it begins anew
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(path), ignore_cleanup_errors=True) as settings:
+            try:
+                dom = subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom", "--window-size=1000,600",
+                                      "--user-data-dir=" + settings, *flags, "file://" + path], capture_output=True, timeout=120).stdout.decode()
+            except subprocess.TimeoutExpired:
+                dom = ""
+        m = re.search(r'data-seen="([^"]*)"', dom)
+        if m:
+            break
     check(f"{os.path.basename(path)}: the script ran", m is not None, True)
     return json.loads(m.group(1).replace("&quot;", '"').replace("&amp;", "&")) if m else None
 
