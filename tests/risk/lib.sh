@@ -15,7 +15,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)                     # where the calling scri
 SO_NAME=$(basename "$VT_SO")
 TMP=$(mktemp -d "${TMPDIR:-/tmp}/vt-test.XXXXXX") || exit 1
 OWNED=""                                                # processes to end with us
-LIMIT=${LIMIT:-120}                                     # seconds until a command counts as hung
+LIMIT=${LIMIT:-300}                                     # seconds until a command counts as hung
 [ "${VT_SOAK:-0}" != 1 ] || LIMIT=1500
 
 # An allocator under test must not meet settings that the caller's shell happens to have.
