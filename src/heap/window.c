@@ -28,7 +28,11 @@
 #define PLACE_TRIES 16
 #define SMALL_PROGRAM_BYTES MiB(8) /* no huge pages below this */
 
-struct vt_map vt__map = {.key = VT_KEY_BITS};
+/* Whoever reads the base before the start may be interrupted by it, in a handler that allocates, and read n_slices after: even then no
+ * pointer, nor NULL, lies behind this base. */
+#define BASE_BEFORE_START ((uintptr_t)1 << 63)
+
+struct vt_map vt__map = {.base = BASE_BEFORE_START, .key = VT_KEY_BITS};
 struct vt_window vt__window;
 const struct block vt__nil = {0};
 
