@@ -343,9 +343,15 @@ def sampled_server_004():
         text = run(PPROF, "--text", "./server", "sample").stdout
         if not re.search(r"leaks_many_mebibytes", text):
             fail(f"no leaks_many_mebibytes in\n{text}")
-        total = float(re.match(r"Total: ([0-9.]+) MB", text).group(1))
-        if not 25 < total < 55:                     # 40 MB, estimated from some 80 samples
-            fail(f"expected about 40 MB, seen {total}")
+        # 39 MB by some 80 samples is off by 12 % in a run, the mean of 8 by 4
+        totals = []
+        for _ in range(8):
+            run("./server", "sample", "growth", TCMALLOC_SAMPLE_PARAMETER="524288")
+            text = run(PPROF, "--text", "./server", "sample").stdout
+            totals.append(float(re.match(r"Total: ([0-9.]+) MB", text).group(1)))
+        total = sum(totals) / len(totals)
+        if not 28 < total < 50:
+            fail(f"expected about 39 MB, seen {total}, the mean of {totals}")
 
 
 if __name__ == "__main__":

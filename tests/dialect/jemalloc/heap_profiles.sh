@@ -46,8 +46,8 @@ names 'jeprof.out.PID.0.m0.heap jeprof.out.PID.1.m1.heap '
 near "$(bytes ./*.1.m1.heap do_something_else)" $OTHER "do_something_else"
 grep -qxE '  t\*: 0: 0 \[0: 0\]' ./*.0.m0.heap || fail "the dump before: $(head -2 ./*.0.m0.heap)"
 
-run prof:true,lg_prof_interval:20 some other
-ls ./*.i0.heap ./*.i1.heap ./*.i2.heap >/dev/null || fail "lg_prof_interval: saw $(ls)"
+run prof:true,lg_prof_interval:20,lg_prof_sample:0 some other        # every block is a sample; each begins to count anew
+names 'jeprof.PID.0.i0.heap jeprof.PID.1.i1.heap jeprof.PID.2.i2.heap jeprof.PID.3.i3.heap jeprof.PID.4.i4.heap '
 run prof:true,prof_gdump:true some other
 ls ./*.u0.heap ./*.u1.heap >/dev/null || fail "prof_gdump: saw $(ls)"
 run prof:true,lg_prof_sample:0,prof_final:true prefix=newpfx dump some
@@ -63,7 +63,7 @@ run prof:true,prof_final:true,prof_prefix:/nonexistent/x some
 grep -qE '^<jemalloc>: failed to open "/nonexistent/x\.[0-9]+\.0\.f\.heap"$' err || fail "no folder: $(cat err)"
 run prof:true,prof_final:true fork dump
 [ "$(ls ./*.0.m0.heap | wc -l) $(ls ./*.1.f.heap | wc -l)" = "2 2" ] || fail "fork: saw $(ls)"
-run prof:true,lg_prof_sample:14,prof_accum:true threads dump
+run prof:true,lg_prof_sample:10,prof_accum:true threads dump     # a block of 100 periods is always one
 grep -qE '^  t[0-9]+: [0-9]+: [0-9]+ \[[0-9]+: [0-9]+\] worker-1$' ./*.heap || fail "threads: $(head -5 ./*.heap)"
 grep -qE '^  t\*: [1-9][0-9]*: [0-9]+ \[[1-9][0-9]*: [0-9]+\]$' ./*.heap || fail "prof_accum: $(head -2 ./*.heap)"
 near "$(bytes ./*.heap leak_in_thread)" $((2 * 50 * 100000)) "two threads of three"
