@@ -7,7 +7,7 @@
  *     old_names fork_work     the same work in the child of a fork and then in its parent
  *     old_names notes         100 blocks of 200 bytes stay, 10 of 100 are freed
  *     old_names manual        the same between two dumps by call (needs the library at link time or preloaded)
- *     old_names wait SECONDS  allocates a little, every 10 ms
+ *     old_names until FILE    allocates a little, every 10 ms, until the file is there
  *     old_names limits        prints the thread caches' limit
  */
 #include <dlfcn.h>
@@ -141,8 +141,12 @@ int main(int argc, char **argv) {
         manual();
     else if (strcmp(what, "map") == 0)
         kept = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    else if (strcmp(what, "wait") == 0)
-        for (int i = 0; i < atoi(arg) * 100; i++) kept = malloc(16), usleep(10000);
+    else if (strcmp(what, "until") == 0) /* that file is there */
+        for (int i = 0; access(arg, F_OK) != 0; i++) {
+            if (i == 6000) return 6;
+            kept = malloc(16);
+            usleep(10000);
+        }
     else if (strcmp(what, "limits") == 0)
         limits();
     else
