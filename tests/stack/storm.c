@@ -73,6 +73,14 @@ void storm_failed(const char *what) {
 
 int storm_is_good(void) { return n_wrong == 0 && n_errno == 0; }
 
+#define LEAST 1000 /* signals, and samples */
+
+int storm_has_enough(void) {
+    struct vt_sample_totals t;
+    vt__sample_totals(&t);
+    return n_ticks >= LEAST && t.n_samples >= LEAST;
+}
+
 int storm_report(void) {
     struct vt_stack_stats s;
     struct vt_sample_totals t;
@@ -82,14 +90,14 @@ int storm_report(void) {
     vt__stack_stats(&s);
     printf("%lu samples, %lu lost; expected 0 left, seen %lu\n", (unsigned long)t.n_samples,
            (unsigned long)t.n_lost, (unsigned long)t.n_live);
-    if (t.n_live != 0 || t.n_samples < 1000) storm_failed("samples");
+    if (t.n_live != 0 || t.n_samples < LEAST) storm_failed("samples");
     printf("%ld signals, %ld walks, %lu frames, %lu stacks (%lu lost, %lu KiB); ended:", n_ticks,
            n_walks, (unsigned long)s.n_frames, (unsigned long)s.n_stacks, (unsigned long)s.n_lost,
            (unsigned long)s.depot_bytes / 1024);
     for (int i = 0; i < VT_END_COUNT; i++) printf(" %lu", (unsigned long)s.ended[i]);
     printf("\nexpected 0 wrong stacks and errno left alone, seen %ld and %ld\n", n_wrong, n_errno);
-    if (n_ticks < 1000) {
-        printf("expected at least 1000 signals, seen %ld\n", n_ticks);
+    if (n_ticks < LEAST) {
+        printf("expected at least %d signals, seen %ld\n", LEAST, n_ticks);
         return 1;
     }
     return storm_is_good() ? 0 : 1;

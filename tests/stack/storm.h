@@ -12,6 +12,7 @@ void storm_unloaded(void);
 void storm_thread_ends(void);
 void storm_failed(const char *what);
 int storm_is_good(void);
+int storm_has_enough(void); /* happened for storm_report to tell */
 int storm_report(void);
 #ifdef __cplusplus
 }

@@ -72,6 +72,7 @@ void storm_failed(const char *what) {
 }
 
 int storm_is_good(void) { return n_wrong == 0; }
+int storm_has_enough(void) { return n_ticks >= 1000 && n_profiles > 10; }
 
 static int is_of_shared_block(const struct vt_heap_object *o, void *wanted) {
     return o->at == wanted;
@@ -87,5 +88,5 @@ int storm_report(void) {
     }
     printf("%ld signals, %ld profiles; expected 0 failures, seen %ld\n", n_ticks, n_profiles,
            n_wrong);
-    return storm_is_good() && n_ticks >= 1000 && n_profiles > 10 ? 0 : 1;
+    return storm_is_good() && storm_has_enough() ? 0 : 1;
 }

@@ -34,9 +34,12 @@ TEST(unload, dlclose_waits_for_a_walk_that_reads_tables) {
     pthread_t id;
     step = 1;
     assert_true(vt__tables_hold());
+    uint64_t before = now_ms();
     assert_int_equal(pthread_create(&id, NULL, begin_unload, NULL), 0);
     usleep(100000);
-    assert_false(is_through);
+    bool was_through = is_through;
+    /* it waits no longer than WAIT_MS: if we were not run for so long, this has shown nothing */
+    if (now_ms() - before < WAIT_MS / 2) assert_false(was_through);
     vt__tables_release();
     assert_int_equal(pthread_join(id, NULL), 0);
     assert_true(is_through);
@@ -46,7 +49,7 @@ TEST(unload, but_not_for_ever) {
     assert_true(vt__tables_hold()); /* a thread that was stopped there */
     uint64_t before = now_ms();
     vt__stack_unload_begins();
-    assert_in_range(now_ms() - before, WAIT_MS / 2, 20 * WAIT_MS);
+    assert_true(now_ms() - before >= WAIT_MS / 2); /* for ever is as long as unit.h's alarm */
     vt__stack_unload_ends();
 }
 
