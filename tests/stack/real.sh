@@ -1,7 +1,8 @@
 #!/bin/sh
 # real.sh PROGRAM SHIM.so: our stacks and libunwind's in a real program, at every n-th malloc and at timer signals.
 # At least 99.99 % must be equal at malloc, 99 % at signals, of which there are few. We promise 99.9 %, but all are equal when all
-# is well, and a fault of the memo shows in a few stacks of ten thousand.
+# is well, and a fault of the memo shows in a few stacks of ten thousand. One signal of a dozen that differs is more than 1 % and tells
+# little: then the program is run again, and the sum is judged.
 set -u
 : "${VT_SRC:?set VT_SRC to the project root}"
 program=$1
@@ -14,6 +15,7 @@ preloaded() {
     VT_REPORT=$work/report VT_SIGNALS=1 VT_EVERY=$every LD_PRELOAD=$shim "$@" >"$work/out" 2>"$work/err"
 }
 
+run_program() {
 case $program in
 python3)
     every=23
@@ -58,7 +60,7 @@ redis-server)
     every=41
     (
         n=0
-        until [ "$(redis-cli -s "$work/socket" ping 2>/dev/null)" = PONG ] || [ $n -ge 200 ]; do n=$((n + 1)); sleep 0.05; done
+        until [ "$(redis-cli -s "$work/socket" ping 2>/dev/null)" = PONG ] || [ $n -ge 2000 ]; do n=$((n + 1)); sleep 0.05; done
         redis-benchmark -s "$work/socket" -c 8 -P 16 -n 20000 -r 5000 -d 100 -q -t set,incr,lpush,lpop,sadd,hset,zadd
         redis-cli -s "$work/socket" eval 'local t = {} for i = 1, 2000 do t[i] = redis.call("get", "k" .. i) or i end return #t' 0
         redis-cli -s "$work/socket" shutdown nosave
@@ -67,13 +69,25 @@ redis-server)
     ;;
 *) echo "expected python3, clang, perl, sqlite3 or redis-server, seen '$program'"; exit 2 ;;
 esac
-status=$?
-cat "$work/err"
-[ $status -eq 0 ] || { echo "$program: expected status 0, seen $status"; exit 1; }
-awk -v program="$program" '{ n += $1; equal += $2; n_signals += $3; equal_signals += $4 }
+}
+
+# 0: as it should be; 1: not; 2: at signals not, so far
+judge() {
+    awk -v program="$program" '{ n += $1; equal += $2; n_signals += $3; equal_signals += $4 }
     END {
         printf "%s: %d of %d equal at malloc, %d of %d at signals\n", program, equal, n, equal_signals, n_signals
-        if (n < 1000 || equal < 0.9999 * n || equal_signals < 0.99 * n_signals) {
-            print "expected 99.99 % of at least 1000 at malloc, and 99 % at signals"; exit 1
-        }
+        if (n < 1000 || equal < 0.9999 * n) exit 1
+        if (equal_signals < 0.99 * n_signals) exit 2
     }' "$work/report"
+}
+
+for _ in 1 2 3 4 5; do
+    run_program
+    status=$?
+    cat "$work/err"
+    [ $status -eq 0 ] || { echo "$program: expected status 0, seen $status"; exit 1; }
+    judge
+    verdict=$?
+    [ $verdict -eq 2 ] || break
+done
+[ $verdict -eq 0 ] || { echo "expected 99.99 % of at least 1000 at malloc, and 99 % at signals"; exit 1; }
