@@ -17,8 +17,21 @@ with open(folded, "w") as f:
     f.write(f"main;hot 900\nmain;{LONG} 50\nmain;cold 5\nmain;{ACCENTS} 45\n")
 
 
-def on_terminal(argv, columns=80, env=None, slowly=None, stdout_too=True):
-    """What appears on a terminal of that width; `slowly`: pieces for standard input with a pause between."""
+IS_SHORT_S = 0.7  # what takes longer is told of
+
+
+def on_terminal(argv, slowly=None, **more):
+    """What appears on a terminal; `slowly`: pieces for standard input with a pause between. Where the machine made it long, it is done again."""
+    for _ in range(20):
+        since = time.monotonic()
+        seen = once_on_terminal(argv, slowly=slowly or [], **more)
+        if slowly or time.monotonic() - since < IS_SHORT_S:
+            break
+    return seen
+
+
+def once_on_terminal(argv, slowly, columns=80, env=None, stdout_too=True):
+    """The same, of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     full = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")}
@@ -39,7 +52,7 @@ def on_terminal(argv, columns=80, env=None, slowly=None, stdout_too=True):
 
     reader = threading.Thread(target=collect)
     reader.start()
-    for piece in slowly or []:
+    for piece in slowly:
         p.stdin.write(piece)
         p.stdin.flush()
         time.sleep(0.3)
