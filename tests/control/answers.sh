@@ -78,6 +78,20 @@ check_contention() { # check_contention WHAT
     done
 }
 
+# until the files that are written in between would show what the program does: on a busy machine it may not have come to it yet
+sees() { # sees KIND FUNCTION
+    ctl "$pid" "$1-dump" "$TMP/$1.sees" >/dev/null && "$VITRINE_BIN" top --json "$TMP/$1.sees" | grep -q "\"name\":\"$2\""
+}
+meanwhile() { # meanwhile WHAT
+    case $mode in
+    fast) await 20 sees cpu go_fast ;;
+    slow) await 20 sees cpu go_slowly ;;
+    waits) await 20 sees contention wait_for_mutex ;;
+    late) await 20 sees contention wait_for_reading ;;
+    *) sleep 0.4 ;;
+    esac || fail "$1: expected what the program does in the end"
+}
+
 for mode in read poll threads fast slow waits late none fork own blocked; do
     run "$mode"
     check_all "$mode"
@@ -86,7 +100,7 @@ for mode in read poll threads fast slow waits late none fork own blocked; do
     begin cpu
     begin contention
     [ "$mode" != late ] || kill -USR1 "$pid"
-    sleep 0.4
+    meanwhile "$mode"
     finish cpu CPU "$mode"
     finish contention contention "$mode"
     check_cpu "$mode"
@@ -99,7 +113,7 @@ for program in static static_pie; do
     check_all "$program"
     refuse_before cpu CPU
     begin cpu
-    sleep 0.4
+    meanwhile "$program"
     finish cpu CPU "$program"
     check_cpu "$program"
     refuses 3 "the program is linked statically: its locks are libc's" "$pid" contention-start "$TMP/w"
@@ -136,6 +150,7 @@ end
 run waits
 asks "$pid" contention-start "$TMP/late.waits"
 rm "$TMP/late.waits"
-sleep 0.2
+mode=waits
+meanwhile waits
 end
 "$VITRINE_BIN" top --json "$TMP/late.waits" | grep -q '"name":"wait_for_mutex"' || fail "expected a contention profile at exit"

@@ -31,8 +31,8 @@ end() {
 
 ctl() { timeout -k 5 "$LIMIT" "$VITRINE_BIN" ctl "$@"; }
 
-# asks ARG...: it must succeed; prints what it said
-asks() { ctl "$@" || fail "vitrine ctl $*: expected status 0, saw $?"; }
+# asks ARG...: it must succeed; prints what it said. How long it waits by itself is refusals.sh's subject: a busy machine takes longer.
+asks() { ctl --timeout=60 "$@" || fail "vitrine ctl $*: expected status 0, saw $?"; }
 
 # refuses STATUS WORDS ARG...: one line on stderr with these words, nothing on stdout
 refuses() {

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What cannot be: each with one line that says so, status 3, or 2 for what was written wrongly; and nothing happens to the process.
 . "$(dirname "$0")/lib.sh"
+need flock
 subject
 
 # how long it waits when nothing is said takes its time: the answer is looked at further down
@@ -83,7 +84,7 @@ end
 run deaf
 ctl --timeout=60 "$pid" stats 2>"$TMP/errors" &
 asking=$!
-sleep 0.2
+await 20 eval "! flock -n /proc/$pid true" || fail "expected a client that waits"
 kill -KILL "$pid"
 wait "$asking"
 [ $? = 3 ] || fail "expected status 3 when the process ends"
