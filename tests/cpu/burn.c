@@ -2,7 +2,7 @@
  *
  *     burn [STEP...]
  *
- *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time; gamma's is inlined code
+ *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time, and until they are met; gamma's is inlined code
  *   lib MS        a function of a library, if one was linked: burn_lib.c
  *   threads N MS  N threads, "worker-I", that each burn so long in worker_I's place: all the same function
  *   late N MS     the same, but the threads wait for the step `go`
@@ -20,8 +20,10 @@
  * file that BURN_THREADS names: a line "NAME NANOSECONDS", all CPU time that each had, by its own clock, when it was about to end.
  */
 #include <dlfcn.h>
+#include <gperftools/profiler.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,29 +47,68 @@ static inline __attribute__((always_inline)) uint64_t churn(uint64_t x) {
     return x;
 }
 
+/* How many samples the profile has, if one is being made by a library that can be asked; else -1. */
+static int n_samples(void) {
+    static void (*ask)(struct ProfilerState *);
+    struct ProfilerState now = {0};
+    if (ask == NULL)
+        ask = (void (*)(struct ProfilerState *))dlsym(RTLD_DEFAULT, "ProfilerGetCurrentState");
+    if (ask != NULL) ask(&now);
+    return now.enabled ? now.samples_gathered : -1;
+}
+
+/* On a busy machine a thread may be on no core at the system's ticks for long, and what passed counts where it is met next. So what burns
+ * longer than a period goes on until it is met once more: then it is in the profile, and nothing of its time is elsewhere. */
+#define LONG_NS 12000000u
+#define BETWEEN_LOOKS_NS 1000000u
+#define PATIENCE_NS 2000000000u
+struct meeting {
+    uint64_t ns, next_look_ns;
+    int n_before;
+};
+
+static bool is_over(struct meeting *m, uint64_t past_ns) {
+    if (past_ns < m->ns || past_ns < m->next_look_ns) return false;
+    int n = m->ns >= LONG_NS ? n_samples() : -1;
+    if (m->next_look_ns == 0) m->n_before = n;
+    m->next_look_ns = past_ns + BETWEEN_LOOKS_NS;
+    return n < 0 || n != m->n_before || past_ns > m->ns + PATIENCE_NS;
+}
+
 /* Looks at the clock every 20,000 turns or so, some 20 us: what of the time is the clock's own is below 2 %. */
 #define BURN(name)                                                                                 \
     static uint64_t truth_##name;                                                                  \
     static NOINLINE void name(uint64_t ns) {                                                       \
+        struct meeting m = {.ns = ns};                                                             \
         uint64_t from = cpu_ns(), now, x = from;                                                   \
         do x = churn(x), now = cpu_ns();                                                           \
-        while (now - from < ns);                                                                   \
+        while (!is_over(&m, now - from));                                                          \
         sink = x;                                                                                  \
-        __atomic_fetch_add(&truth_##name, now - from, __ATOMIC_RELAXED);                           \
+        truth_##name += now - from;                                                                \
     }
 
 BURN(alpha)
 BURN(beta)
-BURN(worker_burn)
 BURN(child_burn)
+
+static uint64_t truth_worker_burn;
+/* No longer than it is told to: what a thread owes at its end is to be counted, too. */
+static NOINLINE void worker_burn(uint64_t ns) {
+    uint64_t from = cpu_ns(), now, x = from;
+    do x = churn(x), now = cpu_ns();
+    while (now - from < ns);
+    sink = x;
+    __atomic_fetch_add(&truth_worker_burn, now - from, __ATOMIC_RELAXED);
+}
 
 static uint64_t truth_gamma_outer;
 /* All of its time is in code that was inlined. */
 static inline __attribute__((always_inline)) uint64_t gamma_inner(uint64_t x) { return churn(x); }
 static NOINLINE void gamma_outer(uint64_t ns) {
+    struct meeting m = {.ns = ns};
     uint64_t from = cpu_ns(), now, x = from;
     do x = gamma_inner(x), now = cpu_ns();
-    while (now - from < ns);
+    while (!is_over(&m, now - from));
     sink = x;
     truth_gamma_outer += now - from;
 }
@@ -75,8 +116,13 @@ static NOINLINE void gamma_outer(uint64_t ns) {
 static uint64_t truth_lib;
 extern uint64_t burn_lib(uint64_t ns) __attribute__((weak));
 
-/* One after the other, not in turns: on a busy machine a thread may be on no core at some of the system's ticks, and what passed since
- * the last counts where it is met next. */
+static void lib(uint64_t ms) {
+    struct meeting m = {.ns = ms * 1000000};
+    uint64_t past_ns = burn_lib(m.ns);
+    while (!is_over(&m, past_ns)) past_ns += burn_lib(BETWEEN_LOOKS_NS);
+    truth_lib += past_ns;
+}
+
 static void mix(uint64_t ms) {
     alpha(ms * 500000);
     beta(ms * 300000);
@@ -152,7 +198,7 @@ int main(int argc, char **argv) {
     if (argc < 2) return 2;
     for (char **step = argv + 1; *step != NULL; step++) {
         if (strcmp(*step, "mix") == 0) mix(strtoul(*++step, NULL, 0));
-        if (strcmp(*step, "lib") == 0) truth_lib += burn_lib(strtoul(*++step, NULL, 0) * 1000000);
+        if (strcmp(*step, "lib") == 0) lib(strtoul(*++step, NULL, 0));
         if (strcmp(*step, "threads") == 0) {
             int n = atoi(*++step);
             begin(n, strtoul(*++step, NULL, 0), NULL);

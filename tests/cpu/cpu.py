@@ -40,7 +40,8 @@ def compile_c(name, *sources, flags=(), compiler=None):
 def burn():
     """The program burn with its library."""
     lib = compile_c("libburn.so", "burn_lib.c", flags=["-shared", "-fPIC"])
-    return compile_c("burn", "burn.c", flags=["-Wl,--no-as-needed", lib, f"-Wl,-rpath,{TMP}", "-ldl"])
+    include = os.path.join(os.environ["VT_SRC"], "include", "compat")
+    return compile_c("burn", "burn.c", flags=[f"-I{include}", "-Wl,--no-as-needed", lib, f"-Wl,-rpath,{TMP}", "-ldl"])
 
 
 def run(argv, preload=VITRINE, env=None, status=0, within_s=600):
