@@ -3,7 +3,7 @@
  *     label_step FILE       prints the CPU time of the whole, and of what was used with the label
  *
  * The tick is held back while the thread burns, and let in after so many of the processor's single steps through the change; x86-64 only. The
- * profile is made at 4000 Hz (VITRINE_CPU_FREQUENCY), so that 6 ms are late.
+ * profile is made at 4000 Hz (VITRINE_CPU_FREQUENCY), so that 6 ms are late where the system ticks every 4.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +15,7 @@
 #include "burn_loop.h"
 
 static volatile long n_steps, let_in_at;
+static int late_ms; /* more than a tick of the system and a period */
 
 static void on_step(int number, siginfo_t *info, void *context) {
     (void)number, (void)info;
@@ -43,7 +44,7 @@ __attribute__((noinline)) static long let_in_after(long n) {
     let_in_at = n;
     long from_ns = used_ns();
     if (vt_label_push("tick", "late") != 0) return -1;
-    burn(6);
+    burn(late_ms);
     long until_ns = used_ns();
     SET_TRAP("orq $0x100");
     vt_label_pop();
@@ -55,7 +56,10 @@ __attribute__((noinline)) static long let_in_after(long n) {
 int main(int argc, char **argv) {
     struct sigaction a = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
     long labelled_ns = 0, n = 0;
+    struct timespec tick;
     if (argc != 2 || sigaction(SIGTRAP, &a, NULL) != 0) return 2;
+    clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+    late_ms = (int)(tick.tv_nsec / 1000000) + 2;
     long from_ns = used_ns();
     if (vt_cpu_start(argv[1]) != 0) return 3;
     do {
