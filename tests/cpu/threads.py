@@ -69,7 +69,7 @@ def check_timers(what, preload, steps, env):
     with subprocess.Popen([program, *steps], env={**os.environ, "LD_PRELOAD": preload, **env}, cwd=cpu.TMP, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as p:
         p.stdout.readline()
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         threads, timers = {0}, set()
         while timers != threads and time.monotonic() < until:
             threads = {int(tid) for tid in os.listdir(f"/proc/{p.pid}/task")}
