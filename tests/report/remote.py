@@ -230,7 +230,7 @@ def waited(errors):
 
 def run_until(part, *argv):
     """The server must have answered what comes before within the second: where it had no core to do so, it is asked again."""
-    for _ in range(5):
+    for _ in range(3):
         asked.clear()
         status, ours, errors = run(*argv, env=ENV)
         if part in errors:
