@@ -72,7 +72,8 @@ static bool is_over(struct meeting *m, uint64_t past_ns) {
     int n = m->ns >= LONG_NS ? n_samples() : -1;
     if (m->next_look_ns == 0) m->n_before = n;
     m->next_look_ns = past_ns + BETWEEN_LOOKS_NS;
-    return n < 0 || n != m->n_before || past_ns > m->ns + PATIENCE_NS;
+    if (past_ns > m->ns + PATIENCE_NS) fprintf(stderr, "no tick in 2 s of CPU time\n"), exit(10);
+    return n < 0 || n != m->n_before;
 }
 
 /* Looks at the clock every 20,000 turns or so, some 20 us: what of the time is the clock's own is below 2 %. */
