@@ -55,13 +55,18 @@ def check(what, counts):
         cpu.fail(f"{what}: expected each within two periods of {1e3 / HZ:.0f} ms, seen {off}")
 
 
-def check_short(what, seen):
-    """A thread of less than a period is seen as one or not at all, in proportion. 15 % are five deviations of a sum of 400."""
-    truth = read_truth()
-    wanted = sum(truth.values())
-    print(f"{what}: {len(truth)} threads of {SHORT_MS} ms, {wanted / 1e6:.0f} ms in all, seen {seen / 1e6:.0f}")
-    if len(truth) != N_SHORT or abs(seen - wanted) > 0.15 * wanted:
-        cpu.fail(f"{what}: expected {wanted / 1e6:.0f} ms within 15 %, seen {seen / 1e6:.0f}")
+def check_short(what, run):
+    """A thread of less than a period is seen as one or not at all, in proportion: `run` gives what was seen. 15 % are five deviations of a sum of 400;
+    with what a slow machine adds to each thread perhaps four, so there are three sums before it is said."""
+    seen = wanted = 0
+    for _ in range(3):
+        seen += run()
+        truth = read_truth()
+        wanted += sum(truth.values())
+        print(f"{what}: {len(truth)} threads of {SHORT_MS} ms, {wanted / 1e6:.0f} ms in all, seen {seen / 1e6:.0f}")
+        if len(truth) == N_SHORT and abs(seen - wanted) <= 0.15 * wanted:
+            return
+    cpu.fail(f"{what}: expected {wanted / 1e6:.0f} ms within 15 %, seen {seen / 1e6:.0f}")
 
 
 def check_timers(what, preload, steps, env):
@@ -98,9 +103,16 @@ for preload in (cpu.VITRINE, cpu.PROFILER):
     os.remove(path)
     for clock in ("thread", "perf"):
         env = {"VITRINE_CPU_FREQUENCY": str(HZ), "VITRINE_CPU_CLOCK": clock, "BURN_THREADS": told}
-        cpu.run([program, "threads", str(N_SHORT), str(SHORT_MS)], preload=preload, env={"CPUPROFILE": path, **env})
-        check_short(f"{name}, {clock}, short, born while it was on", cpu.Profile(path).cum().get("work", 0) * 1e9 / HZ)
-        cpu.run([program, "late", str(N_SHORT), str(SHORT_MS), "start", path, "go", "stop"], preload=preload, env=env)
-        check_short(f"{name}, {clock}, short, born before", cpu.Profile(path).n * 1e9 / HZ)
+
+        def born_while_on():
+            cpu.run([program, "threads", str(N_SHORT), str(SHORT_MS)], preload=preload, env={"CPUPROFILE": path, **env})
+            return cpu.Profile(path).cum().get("work", 0) * 1e9 / HZ
+
+        def born_before():
+            cpu.run([program, "late", str(N_SHORT), str(SHORT_MS), "start", path, "go", "stop"], preload=preload, env=env)
+            return cpu.Profile(path).n * 1e9 / HZ
+
+        check_short(f"{name}, {clock}, short, born while it was on", born_while_on)
+        check_short(f"{name}, {clock}, short, born before", born_before)
         os.remove(path)
 shutil.rmtree(cpu.TMP)
