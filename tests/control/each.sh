@@ -25,7 +25,7 @@ run read env LD_PRELOAD="$VT_SO" "$TMP/"$'odd\tone'
 LD_PRELOAD=$VT_SO sleep 600 & # another one, for the order
 second=$!
 own "$second"
-await 10 loaded_in "$second" || fail "expected the library in the program"
+await 20 ctl "$second" stats || fail "expected the library in the program"
 expect "ps: heap" "$(ps_field heap)" "$(figure active "$pid")"
 expect "ps: resident" "$(ps_field resident)" "$(awk -v page="$(getconf PAGESIZE)" '{ print $2 * page }' "/proc/$pid/statm")"
 expect "ps: a name that would break the table" "$(ps_field program)" "odd?one"
@@ -93,12 +93,12 @@ given=$(sed -n 's/^\([0-9]*\) bytes given back$/\1/p' "$TMP/said")
 expect "purge: the statistics" "$(figure purged "$pid")" $((before + given))
 n_files() { ls "$TMP"/every.*.heap 2>/dev/null | wc -l; }
 asks "$pid" start "$TMP/every"
-await 10 eval '[ "$(n_files)" -ge 2 ]' || fail "start: expected profiles as heap_interval says, saw $(n_files)"
+await 60 eval '[ "$(n_files)" -ge 2 ]' || fail "start: expected profiles as heap_interval says, saw $(n_files)"
 asks "$pid" stop
 seen=$(n_files)
 sleep 0.1 # twenty times as much as between two profiles
 expect "stop: files" "$(n_files)" "$seen"
 asks "$pid" start "$TMP/other"
-await 10 eval '[ -s "$TMP/other.0001.heap" ]' || fail "start: expected the other prefix to count"
+await 60 eval '[ -s "$TMP/other.0001.heap" ]' || fail "start: expected the other prefix to count"
 end
 expect "the first prefix" "$(n_files)" "$seen"

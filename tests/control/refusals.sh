@@ -8,7 +8,7 @@ subject
 LD_PRELOAD=$VT_SO sleep 600 &
 stopped=$!
 own "$stopped"
-await 10 loaded_in "$stopped" || fail "expected the library in the program"
+await 20 ctl "$stopped" stats || fail "expected the library in the program" # all of it: a part of its file may be there earlier
 kill -STOP "$stopped"
 ctl "$stopped" stats >"$TMP/patience" 2>&1 &
 patient=$!
