@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "os/impl.h"
 
-#define KERNEL_SIGSET_BYTES 8
-#define SIGNAL_BIT(n) (UINT64_C(1) << ((n)-1))
 #define WRITE_SIGNALS (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ))
 
 /* Never 0, 1 or 2: a program that closed its stderr would write its messages into our file. */

@@ -4,11 +4,15 @@
 #define VT_OS_IMPL_H
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "os/os.h"
 
 VT_HIDDEN_BEGIN
+
+#define KERNEL_SIGSET_BYTES 8
+#define SIGNAL_BIT(n) (UINT64_C(1) << ((n)-1))
 
 /* Raw, because libc's wrapper writes errno, which free must leave alone. Answers -errno on failure. */
 VT_INLINE long vt__syscall(long nr, long a, long b, long c, long d, long e, long f) {

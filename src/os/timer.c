@@ -12,7 +12,6 @@
 #include "os/impl.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
-#define KERNEL_SIGSET_BYTES 8
 #define NOTIFY_THREAD 4 /* SIGEV_THREAD_ID, which not every libc names */
 
 struct kernel_sigevent { /* 64 bytes */

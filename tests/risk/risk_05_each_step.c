@@ -4,9 +4,6 @@
  * held and each list is half changed. Its blocks are large: they always take a slow path, and never the few instructions of the
  * fast one in which no allocator can bear a handler. Inside another slow path its malloc has to answer NULL and its free has to be
  * put off; elsewhere both work. The alternative is to wait for the code it interrupted, or to change a list under its hands.
- *
- * And in children that have never allocated: the handler's malloc, at one instruction of each child, is the first of the process, or
- * comes while the first begins.
  */
 #include "risk.h"
 
@@ -18,7 +15,8 @@ int main(void) {
 #else
 
 #include <signal.h>
-#include <ucontext.h>
+
+#include "step.h"
 
 enum { HELD = 8, HANG_SECONDS = 240 };
 
@@ -66,19 +64,6 @@ static void on_alarm(int number) {
     (void)number;
     _exit(write(2, text, sizeof text - 1) > 0 ? 1 : 2);
 }
-
-#define TRAP_FLAG "$0x100"
-/* Past the red zone, and by instructions that change no other flag. */
-#define SET_FLAGS(how)                                                                             \
-    __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t" how                                    \
-                     ", (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::                              \
-                         : "memory", "cc")
-#define STEPPED(call)                                                                              \
-    do {                                                                                           \
-        SET_FLAGS("orq " TRAP_FLAG);                                                               \
-        call;                                                                                      \
-        SET_FLAGS("andq $~0x100");                                                                 \
-    } while (0)
 
 /* ---- what it interrupts ---- */
 
@@ -160,63 +145,11 @@ static void install(int number, void (*handler)(int)) {
     MUST(sigaction(number, &act, NULL) == 0);
 }
 
-/* ---- first of all ---- */
-
-static long malloc_at;
-
-static void on_first_step(int number, siginfo_t *info, void *context) {
-    (void)number, (void)info;
-    if (++count.n_steps < malloc_at) return;
-    take(&held[0], KiB(80));
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100LL; /* no more steps */
-}
-
-static void free_nothing(void) { free(NULL); }
-static void ask_for_nothing(void) { (void)!malloc_usable_size(NULL); }
-static void allocate_first(void) { blocks[0] = malloc(24); }
-
-/* True: the call was over before that step. */
-static bool be_interrupted_at(long n, void (*call)(void)) {
-    struct sigaction act = {.sa_sigaction = on_first_step, .sa_flags = SA_SIGINFO};
-    int status;
-    pid_t pid = fork();
-    if (pid == 0) {
-        malloc_at = n;
-        MUST(sigaction(SIGTRAP, &act, NULL) == 0);
-        STEPPED(call());
-        bool is_over = count.n_steps < n;
-        let_go(&held[0]);
-        take(&held[1], KiB(80));
-        let_go(&held[1]);
-        free(blocks[0]);
-        _exit(count.n_damaged != 0 || held[1].block != NULL ? 2 : is_over ? 1 : 0);
-    }
-    MUST(pid > 0 && waitpid(pid, &status, 0) == pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) == 2)
-        check_say("a malloc after %ld instructions: %s", n, how_ended(status));
-    MUST(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-    return WEXITSTATUS(status) == 1;
-}
-
-static void begin_at_each_step(void) {
-    static const struct {
-        void (*call)(void);
-        long step; /* the first malloc is long */
-    } firsts[] = {{free_nothing, 1}, {ask_for_nothing, 1}, {allocate_first, 997}};
-    enum { N = sizeof firsts / sizeof *firsts };
-    long n[N];
-    for (size_t i = 0; i < N; i++)
-        for (n[i] = 1; !be_interrupted_at(n[i], firsts[i].call);) n[i] += firsts[i].step;
-    check_say("first calls of %ld, %ld and %ld instructions", n[0], n[1], n[2]);
-    CHECK_TRUE(n[0] > 5 && n[1] > 5 && n[2] > 1000);
-}
-
 int main(void) {
     pthread_t id;
     require_preloaded();
     install(SIGALRM, on_alarm);
     alarm(HANG_SECONDS);
-    begin_at_each_step();
     for (int i = 0; i < 100; i++)
         free(malloc(MiB(4))); /* threads of the library's own begin, with signals blocked */
     size_t before = in_use();
