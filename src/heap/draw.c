@@ -50,6 +50,10 @@ void vt__draws_settle(struct heap *h, unsigned cls, uint32_t n_ready) {
     d->left = (uint32_t)to_come;
 }
 
+void vt__draws_settle_all(struct heap *h) {
+    for (unsigned c = 0; c < VT_N_SMALL; c++) vt__draws_settle(h, c, 0);
+}
+
 uint64_t vt__draws_taken_bytes(const struct heap *h) {
     uint64_t n = h->bytes.allocated;
     for (unsigned c = 0; c < VT_N_SMALL; c++)
@@ -64,7 +68,7 @@ static void look_at_rate(struct heap *h) {
     uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
     if (vt_likely(h->sample_epoch == now)) return;
     h->sample_epoch = now;
-    for (unsigned c = 0; c < VT_N_SMALL; c++) vt__draws_settle(h, c, 0);
+    vt__draws_settle_all(h);
     vt__draws_init(h);
 }
 

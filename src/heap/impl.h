@@ -403,6 +403,7 @@ void vt__remote_collect(struct heap *h,
 void vt__draws_init(struct heap *h);
 void vt__draws_settle(struct heap *h, unsigned cls,
                       uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
+void vt__draws_settle_all(struct heap *h);            /* what waits is taken for allocated */
 uint64_t vt__draws_taken_bytes(const struct heap *h); /* allocated, or waiting in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */

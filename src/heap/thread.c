@@ -275,6 +275,7 @@ void vt__heap_detach_thread(void) {
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
     h->dialect_word = 0;
+    vt__draws_settle_all(h);
     h->bytes = (struct vt_thread_bytes){0}; /* the next thread's begin anew */
     h->small_allocated = h->small_freed = h->told_allocated = 0;
     h->sampling = VT_SAMPLING_AS_ALL;

@@ -142,6 +142,11 @@ static void *count(void *is_new) {
     return NULL;
 }
 
+static void *spend(void *unused) {
+    for (int i = 0; i < 3000; i++) free(malloc(100));
+    return unused;
+}
+
 /* The same where every third block is an arena's. 5.3.0 does not survive it after make_an_arena. */
 static void count_with_an_arena(void) {
     static void *blocks[2000];
@@ -172,9 +177,9 @@ int main(int argc, char **argv) {
     if (!is_wanted) return 0;
     make_an_arena();
     if (argc > 2) use_caches_and_arenas();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         pthread_t thread;
-        EXPECT(pthread_create(&thread, NULL, count, "new") == 0);
+        EXPECT(pthread_create(&thread, NULL, i % 2 == 0 ? spend : count, "new") == 0);
         pthread_join(thread, NULL);
     }
     count(NULL);
