@@ -3,7 +3,8 @@
 
 A program burns CPU time in several functions, in a library, in inlined code and in threads, compiled with -O2 and without frame
 pointers, and measures by its threads' CPU clocks how much each took. Beside our clocks stand gperftools 2.10 and perf record. Ours
-must be within 2 % of all CPU time of the truth, in each function.
+must be within 2 % of all CPU time of the truth, in each function. On a busy machine a thread may be on no core at many ticks in a row, and what
+passed counts where it is met next: so there are three runs before one is said to be off.
 
 VT_CPU_MS: milliseconds of CPU time for each run, 3000 by default: 300 samples at 100 Hz.
 """
@@ -16,7 +17,7 @@ import cpu
 MS = int(os.environ.get("VT_CPU_MS", "3000"))
 WITHIN = 2.0
 program = cpu.burn()
-STEPS = ["mix", str(MS // 2), "lib", str(MS // 4), "threads", "4", str(MS // 16)]
+STEPS = ["plainly", "mix", str(MS // 2), "lib", str(MS // 4), "threads", "4", str(MS // 16)]
 PEER = "/usr/lib/x86_64-linux-gnu/libprofiler.so.0"
 path = os.path.join(cpu.TMP, "p.prof")
 
@@ -63,16 +64,19 @@ RUNS = [
 bad = 0
 print(f"{'share of CPU time, %':22} {'samples':>8}  worst   function: truth, seen")
 for name, how, is_ours in RUNS:
-    result = how()
-    if result is None:
-        print(f"{name:22} not here")
-        continue
-    want, seen, n = result
-    worst = max(abs(want[f] - seen.get(f, 0)) for f in want)
-    # a function's time is whole periods but for one at each end
-    allowed = max(WITHIN, 100.0 * 4 / n)
-    print(f"{name:22} {n:8}  {worst:5.2f}   " + "  ".join(f"{f}: {want[f]:.1f} {seen.get(f, 0):.1f}" for f in want))
-    if is_ours and worst > allowed:
+    for _ in range(3):
+        result = how()
+        if result is None:
+            print(f"{name:22} not here")
+            break
+        want, seen, n = result
+        worst = max(abs(want[f] - seen.get(f, 0)) for f in want)
+        # a function's time is whole periods but for one at each end
+        allowed = max(WITHIN, 100.0 * 4 / n)
+        print(f"{name:22} {n:8}  {worst:5.2f}   " + "  ".join(f"{f}: {want[f]:.1f} {seen.get(f, 0):.1f}" for f in want))
+        if not is_ours or worst <= allowed:
+            break
+    else:
         bad += 1
         print(f"  expected at most {allowed:.2f}")
 shutil.rmtree(cpu.TMP)

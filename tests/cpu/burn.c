@@ -3,6 +3,7 @@
  *     burn [STEP...]
  *
  *   mix MS        alpha 50 %, beta 30 %, gamma 20 % of so many milliseconds of CPU time, and until they are met; gamma's is inlined code
+ *   plainly       from here on no longer than they are told to
  *   lib MS        a function of a library, if one was linked: burn_lib.c
  *   threads N MS  N threads, "worker-I", that each burn so long in worker_I's place: all the same function
  *   late N MS     the same, but the threads wait for the step `go`
@@ -67,8 +68,11 @@ struct meeting {
     int n_before;
 };
 
+static bool is_plain;
+
 static bool is_over(struct meeting *m, uint64_t past_ns) {
     if (past_ns < m->ns || past_ns < m->next_look_ns) return false;
+    if (is_plain) return true;
     int n = m->ns >= LONG_NS ? n_samples() : -1;
     if (m->next_look_ns == 0) m->n_before = n;
     m->next_look_ns = past_ns + BETWEEN_LOOKS_NS;
@@ -198,6 +202,7 @@ int main(int argc, char **argv) {
     char line[16];
     if (argc < 2) return 2;
     for (char **step = argv + 1; *step != NULL; step++) {
+        if (strcmp(*step, "plainly") == 0) is_plain = true;
         if (strcmp(*step, "mix") == 0) mix(strtoul(*++step, NULL, 0));
         if (strcmp(*step, "lib") == 0) lib(strtoul(*++step, NULL, 0));
         if (strcmp(*step, "threads") == 0) {
