@@ -34,6 +34,8 @@ int truth_has_ticks(void) {
     return ticks.n >= N_TICKS;
 }
 
+void truth_loader(int is_at_work) { is_inside = is_at_work != 0; }
+
 void truth_unloaded(void) {
     is_inside = true;
     vt__stack_modules_changed();

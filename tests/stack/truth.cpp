@@ -167,13 +167,16 @@ extern "C" void called_back(void *depth) {
 
 void libraries() {
     const char *path = plugin_path[next_random() & 1];
+    truth_loader(true);
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    truth_loader(false);
     if (lib == nullptr) {
         truth_failed(dlerror());
         return;
     }
     auto run = reinterpret_cast<void (*)(int, void (*)(void *), void *)>(dlsym(lib, "plugin_run"));
     for (int i = 0; i < 5; i++) run(i * 3, called_back, reinterpret_cast<void *>(i));
+    truth_loader(true);
     dlclose(lib);
     truth_unloaded();
 }
