@@ -1,4 +1,5 @@
-/* jemalloc_samples.c - what is made of single samples: the program's hooks, prof.stats, stats_interval; jemalloc_history.c keeps them.
+/* jemalloc_samples.c - what is made of single samples: the program's hooks, prof.stats; jemalloc_history.c keeps them. And stats_interval,
+ * which is looked at where hooks are called.
  *
  * A sample is seen inside malloc or free, with locks. Who is to be told by a hook is told after that, by the same thread, so that a
  * hook may allocate: jemalloc_names.c asks at the end of its slow paths (vt__je_deliver_samples). Only prof_backtrace is called

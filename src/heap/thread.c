@@ -241,10 +241,9 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
     struct heap *h = own_heap();
     if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
     vt__heap_drop_empty(h, /* has_heaps_lock */ false); /* then what is out is in use */
-    for (unsigned c = 0; c < VT_N_SMALL; c++) {         /* and its next malloc is counted at once */
-        vt__draws_settle(h, c, 0);
+    vt__draws_settle_all(h);
+    for (unsigned c = 0; c < VT_N_SMALL; c++) /* and its next malloc is counted at once */
         h->draw[c].countdown = h->draw[c].left = 0;
-    }
     uint64_t out = small_out_bytes(h);
     /* what it took over from other threads may be more than it allocated itself */
     uint64_t freed = h->small_allocated - vt_min(out, h->small_allocated);
