@@ -22,8 +22,7 @@ struct rss {
 
 static void add_line(const char *line, void *state) {
     struct rss *rss = state;
-    const char *dash = strchr(line, '-');
-    if (dash && dash < line + 17 && strchr(line, ' ') > dash) { /* a mapping begins */
+    if (proc_begins_mapping(line)) {
         const char *name = strpbrk(line, "/[");
         rss->counts = has_names ? name && strncmp(name, "[anon:vitrine", 13) == 0 : name == NULL;
     } else if (rss->counts && strncmp(line, "Rss:", 4) == 0) {

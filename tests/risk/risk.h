@@ -87,6 +87,12 @@ static inline bool proc_lines(const char *path, void (*tell)(const char *line, v
     return true;
 }
 
+/* Is this line of maps or smaps the one a mapping begins with, its addresses first? */
+static inline bool proc_begins_mapping(const char *line) {
+    const char *dash = strchr(line, '-');
+    return dash && dash < line + 17 && strchr(line, ' ') > dash;
+}
+
 struct proc_sum {
     const char *key;
     long kib;
