@@ -270,16 +270,26 @@ static struct chunk *fresh_chunk(struct vt_shard *sh) {
     return err == 0 ? &vt__chunks[i] : NULL;
 }
 
-/* Free slices of c come into use; answers how many of them are clean, and will cost page faults. Under the shard lock. */
+/* Slices of c, of which all were free and clean, come into use: where that makes the others resident, they are dirty. */
+static void fill_others(struct chunk *c, uint64_t mask) {
+    if (!vt__hugepages_fill((size_t)(c - vt__chunks))) return;
+    c->dirty_slices = c->filled_slices = ~mask;
+    c->dirtied_ms = vt__os_now_ms();
+    vt__slices_count(&vt__pool.dirty_slices, vt_count_bits(~mask));
+}
+
+/* Free slices of c come into use; answers how many of them are clean, or as good as that. Under the shard lock. */
 static size_t use_slices(struct chunk *c, uint64_t mask) {
+    if (c->free_slices == VT_ALL_SLICES && c->dirty_slices == 0) fill_others(c, mask);
     vt__chunk_unbin(c);
     c->free_slices &= ~mask;
     vt__chunk_bin(c);
     size_t n_dirty = vt_count_bits(c->dirty_slices & mask);
-    size_t n_all = vt_count_bits(mask);
     vt__slices_count(&vt__pool.dirty_slices, 0 - n_dirty);
-    vt__slices_count(&vt__pool.used_slices, n_all);
-    return n_all - n_dirty;
+    vt__slices_count(&vt__pool.used_slices, vt_count_bits(mask));
+    c->dirty_slices &= ~(c->filled_slices & mask);
+    c->filled_slices &= ~mask;
+    return vt_count_bits(mask & ~c->dirty_slices);
 }
 
 /* Whether a large block ends where this free run begins: the slice before it is used, and of all slices in use only those inside

@@ -75,8 +75,10 @@ void vt__purge_before_take(size_t n_slices); /* the soft limit */
 void vt__purge_after_take(size_t n_clean_slices);
 void vt__purge_after_give(uint64_t now_ms);
 void vt__hugepages_consider(size_t chunk); /* slices of it were just taken; no lock held */
-void vt__hugepages_withdraw(size_t chunk); /* slices of it are about to be purged; no lock held */
-size_t vt__purge_all(void);                /* every free page, now; answers the bytes */
+bool vt__hugepages_fill(size_t chunk);     /* does its first touch make all of it resident? */
+/* Slices of it, or all, are about to be purged. No lock held. */
+void vt__hugepages_withdraw(size_t chunk, bool is_whole);
+size_t vt__purge_all(void); /* every free page, now; answers the bytes */
 
 VT_HIDDEN_END
 

@@ -5,6 +5,10 @@
  * When part of such a chunk is purged, `auto` takes the wish back until it is full again: the next touch, or the kernel's own
  * collector, would make all of it resident. The number of chunks is bounded, because each may become a mapping of its own.
  *
+ * Where the kernel gives huge pages unasked (policy `always`), as with `on`, the first touch of a chunk makes all of it resident:
+ * what is free of it counts as dirty from then on, and goes back with other free memory. Then the chunk is refused huge pages as
+ * above. The first 8 MiB have none (window.c).
+ *
  * Climate: malloc.   Owns: chunk.huge.   Locks: shard, not across the system call.
  */
 #include "conf/options.h"
@@ -43,13 +47,21 @@ void vt__hugepages_consider(size_t chunk) {
     vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ true);
 }
 
-void vt__hugepages_withdraw(size_t chunk) {
+bool vt__hugepages_fill(size_t chunk) {
+    return chunk >= vt__window.first_huge && vt__chunks[chunk].huge != CHUNK_WITHDRAWN;
+}
+
+void vt__hugepages_withdraw(size_t chunk, bool is_whole) {
     struct chunk *c = &vt__chunks[chunk];
     struct vt_shard *sh = vt__shard_of(c);
     if (vt_opt(thp) == VT_ON) return;
+    bool may_refuse = !is_whole && chunk >= vt__window.first_huge &&
+                      atomic_load_explicit(&n_asked, memory_order_relaxed) < MAX_CHUNKS;
     vt_lock(&sh->lock);
-    bool was_huge = c->huge == CHUNK_HUGE;
-    if (was_huge) c->huge = CHUNK_WITHDRAWN;
+    bool is_first = c->huge == CHUNK_AS_IT_CAME && may_refuse;
+    bool is_due = c->huge == CHUNK_HUGE || is_first;
+    if (is_due) c->huge = CHUNK_WITHDRAWN;
     vt_unlock(&sh->lock);
-    if (was_huge) vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ false);
+    if (is_first) atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
+    if (is_due) vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ false);
 }

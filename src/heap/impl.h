@@ -268,9 +268,10 @@ VT_INLINE bool vt__is_in_window(const void *p) {
 /* window.c: address space */
 struct vt_window {
     size_t n_bytes;
-    size_t n_chunks;  /* chunks grown so far, from the bottom; under the pool lock */
-    size_t n_foreign; /* of these, skipped because somebody else is there */
-    bool is_reserved; /* false: constrained mode, mapped piece by piece */
+    size_t n_chunks;   /* chunks grown so far, from the bottom; under the pool lock */
+    size_t n_foreign;  /* of these, skipped because somebody else is there */
+    size_t first_huge; /* the first touch of a chunk from this one on makes all of it resident */
+    bool is_reserved;  /* false: constrained mode, mapped piece by piece */
 };
 extern struct vt_window vt__window;
 int vt__window_open(void);
@@ -282,10 +283,11 @@ size_t vt__window_metadata_bytes(void); /* resident tables, as far as we touched
 /* chunk.c: slices and chunks */
 enum chunk_huge { CHUNK_AS_IT_CAME, CHUNK_HUGE /* huge pages were asked for */, CHUNK_WITHDRAWN };
 struct chunk {
-    uint64_t free_slices;  /* bit set: belongs to no slab or run */
-    uint64_t dirty_slices; /* bit set: may be resident and hold old data */
-    uint32_t next, prev;   /* the shard's bin of chunks with this longest free run */
-    uint8_t longest;       /* longest run of free slices: the bin it is in; 0: in none */
+    uint64_t free_slices;   /* bit set: belongs to no slab or run */
+    uint64_t dirty_slices;  /* bit set: may be resident and hold old data; or free and filled */
+    uint64_t filled_slices; /* of these: resident since another's first touch, and still zero */
+    uint32_t next, prev;    /* the shard's bin of chunks with this longest free run */
+    uint8_t longest;        /* longest run of free slices: the bin it is in; 0: in none */
     _Atomic uint8_t
         node; /* whose shard it is in, a tract's from VT_MAX_NODES on; written under the pool lock, together with its leaving the pool */
     uint8_t huge;        /* enum chunk_huge */

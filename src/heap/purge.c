@@ -48,7 +48,7 @@ static bool was_refused_lately(uint64_t now_ms) {
 /* Purge the slices of `mask`, run by run. Answers the slices that are clean now. */
 static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
     uint64_t done = 0;
-    if (mask != 0) vt__hugepages_withdraw(chunk);
+    if (mask != 0) vt__hugepages_withdraw(chunk, mask == VT_ALL_SLICES);
     while (mask != 0) {
         unsigned first = (unsigned)__builtin_ctzll(mask);
         uint64_t shifted = ~(mask >> first);
@@ -64,13 +64,16 @@ static uint64_t purge_slices(size_t chunk, uint64_t mask, uint64_t now_ms) {
     return done;
 }
 
-static void count_purged(uint64_t done, uint64_t now_ms) { /* under the pool lock */
+/* These slices of a chunk that is ours, by its shard's lock or because it is in no list, are clean now. Under the pool lock. */
+static void note_purged(struct chunk *c, uint64_t done, uint64_t now_ms) {
     size_t n = vt_count_bits(done);
     vt__slices_count(&vt__pool.dirty_slices, 0 - n);
     vt__pool.purged_bytes += n << VT_SLICE_SHIFT;
-    vt__pool.regret_bytes += n << VT_SLICE_SHIFT;
+    vt__pool.regret_bytes += (size_t)vt_count_bits(done & ~c->filled_slices) << VT_SLICE_SHIFT;
     vt__pool.n_purges++;
     vt__pool.last_purge_ms = now_ms;
+    c->dirty_slices &= ~done;
+    c->filled_slices &= ~done;
 }
 
 /* The highest dirty free chunk below `*i`, taken out of the pool. */
@@ -99,8 +102,7 @@ static bool purge_a_free_chunk(size_t *below, size_t *sum, uint64_t now_ms) {
     struct chunk *c = &vt__chunks[i]; /* ours alone while it is in no list */
     uint64_t done = purge_slices(i, c->dirty_slices, now_ms);
     vt_lock(&vt__pool.lock);
-    c->dirty_slices &= ~done;
-    count_purged(done, now_ms);
+    note_purged(c, done, now_ms);
     vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
     *sum += (size_t)vt_count_bits(done) << VT_SLICE_SHIFT;
@@ -132,12 +134,11 @@ static size_t purge_partly_used(size_t i, uint64_t now_ms, uint64_t min_age_ms) 
     vt_lock(&sh->lock);
     vt__chunk_unbin(c);
     c->free_slices |= mask;
-    c->dirty_slices &= ~done;
     bool is_free = c->free_slices == VT_ALL_SLICES &&
                    !vt__chunk_is_in_tract(c); /* the rest came back meanwhile */
     if (!is_free) vt__chunk_bin(c);
     vt_lock(&vt__pool.lock);
-    count_purged(done, now_ms);
+    note_purged(c, done, now_ms);
     if (is_free) vt__pool_put(i);
     vt_unlock(&vt__pool.lock);
     vt_unlock(&sh->lock);

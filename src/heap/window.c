@@ -37,6 +37,7 @@ struct vt_window vt__window;
 const struct block vt__nil = {0};
 
 static size_t n_table_chunks; /* chunks whose tables are accessible */
+static bool is_huge_always;   /* the kernel gives huge pages to whoever does not refuse them */
 
 static size_t wanted_bytes(void) {
     size_t n = vt_opt(window);
@@ -59,7 +60,7 @@ static int open_tables(size_t window_bytes) {
     void *at = NULL;
     int err = vt__os_reserve(total, GAP_BYTES, &at);
     if (err != 0) return err;
-    if (vt__os_hugepages_are_always()) vt__os_hugepages(at, total, false);
+    if (is_huge_always) vt__os_hugepages(at, total, false);
     vt__os_core(at, total, false); /* until it is accessible: gcore would write all of it */
     vt__os_name(at, total, VT_TABLES_NAME);
     char *next = (char *)at + GAP_BYTES;
@@ -69,11 +70,22 @@ static int open_tables(size_t window_bytes) {
     return 0;
 }
 
-/* Where every mapping gets huge pages, a small program would pay 2 MiB for its first page. */
-static void keep_small(void *window) {
-    bool is_off = vt_opt(thp) == VT_OFF;
-    if (!is_off && !vt__os_hugepages_are_always()) return;
-    vt__os_hugepages(window, is_off ? vt__window.n_bytes : SMALL_PROGRAM_BYTES, false);
+static void *chunk_address(size_t chunk) {
+    return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT));
+}
+
+static size_t first_huge(void) {
+    if (vt_opt(thp) == VT_ON) return 0;
+    return vt_opt(thp) == VT_AUTO && is_huge_always ? SMALL_PROGRAM_BYTES >> VT_CHUNK_SHIFT
+                                                    : SIZE_MAX;
+}
+
+/* No huge pages for those of these chunks that should have none. Where every mapping gets some, a small program would pay
+ * 2 MiB for its first page. */
+static void keep_small(size_t first, size_t n) {
+    if ((vt_opt(thp) != VT_OFF && !is_huge_always) || first >= vt__window.first_huge) return;
+    n = vt_min(n, vt__window.first_huge - first);
+    vt__os_hugepages(chunk_address(first), n << VT_CHUNK_SHIFT, /* allow */ false);
 }
 
 static int open_reserved(size_t n_bytes) {
@@ -90,7 +102,7 @@ static int open_reserved(size_t n_bytes) {
     vt__map.base = (uintptr_t)at;
     vt__window.n_bytes = n_bytes;
     vt__window.is_reserved = true;
-    keep_small(at);
+    keep_small(0, n_bytes >> VT_CHUNK_SHIFT);
     return 0;
 }
 
@@ -123,6 +135,8 @@ static int open_constrained(size_t limit) {
 
 int vt__window_open(void) {
     vt__map.key = (vt__os_random() & ~(UINT64_C(0xff) << 56)) | VT_KEY_BITS;
+    is_huge_always = vt__os_hugepages_are_always();
+    vt__window.first_huge = first_huge();
     size_t limit = vt__os_address_limit();
     if (limit < SIZE_MAX) return open_constrained(limit);
     size_t n_bytes = wanted_bytes();
@@ -154,10 +168,6 @@ static int commit_tables(size_t end) {
     return err;
 }
 
-static void *chunk_address(size_t chunk) {
-    return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT));
-}
-
 /* Constrained mode: up to n chunks in a row at the top. Somebody else's mapping may be in the way: then as many as fit
  * before it, and a chunk that is taken is skipped for good. */
 static int map_chunks(size_t n, size_t *first, size_t *got) {
@@ -168,6 +178,7 @@ static int map_chunks(size_t n, size_t *first, size_t *got) {
         int err = commit_tables(at + n);
         if (err == 0) err = vt__os_map_at(chunk_address(at), n << VT_CHUNK_SHIFT);
         if (err == 0) {
+            keep_small(at, n);
             *first = at;
             *got = n;
             return 0;

@@ -1,11 +1,7 @@
-/* mem_footprint.c - the weight of programs that need hardly anything, in KiB.
+/* mem_footprint.c - the weight of programs that need hardly anything; prints weight_kib().
  *
  *     mem_footprint trivial      a few small allocations
  *     mem_footprint threads      a hundred threads that allocated a little and wait
- *
- * What is resident, but of files other than our library only the pages the process has copied: which
- * others the kernel maps around a fault is up to it, and differs by 300 KiB with the place of libc and
- * with how its file came into memory (docs/decisions/footprint.md).
  */
 #include "risk.h"
 
@@ -24,21 +20,6 @@ static void *idle(void *arg) {
     return arg;
 }
 
-struct weight {
-    const char *key; /* the line that counts of the mapping whose lines these are */
-    long kib;
-};
-
-static void weigh_line(const char *line, void *state) {
-    struct weight *weight = state;
-    if (proc_begins_mapping(line)) {
-        const char *file = strchr(line, '/');
-        weight->key = file && !strstr(file, "/libvitrine") ? "Anonymous:" : "Rss:";
-    } else if (strncmp(line, weight->key, strlen(weight->key)) == 0) {
-        weight->kib += strtol(line + strlen(weight->key), NULL, 10);
-    }
-}
-
 int main(int argc, char **argv) {
     pthread_attr_t attr;
     pthread_t id;
@@ -51,8 +32,6 @@ int main(int argc, char **argv) {
             if (pthread_create(&id, &attr, idle, NULL)) return 3;
         pthread_barrier_wait(&ready);
     }
-    struct weight weight = {"Rss:", 0};
-    if (!proc_lines("/proc/self/smaps", weigh_line, &weight)) return 3;
-    printf("%ld\n", weight.kib);
+    printf("%ld\n", weight_kib());
     return 0;
 }

@@ -116,6 +116,29 @@ static inline long rss_kib(void) {
     return kib >= 0 ? kib : proc_sum_kib("/proc/self/status", "VmRSS:");
 }
 
+struct proc_weight {
+    const char *key; /* the line that counts of the mapping whose lines these are */
+    long kib;
+};
+
+static inline void proc_weigh_line(const char *line, void *state) {
+    struct proc_weight *weight = (struct proc_weight *)state; /* also C++ */
+    if (proc_begins_mapping(line)) {
+        const char *file = strchr(line, '/');
+        weight->key = file && !strstr(file, "/libvitrine") ? "Anonymous:" : "Rss:";
+    } else if (strncmp(line, weight->key, strlen(weight->key)) == 0) {
+        weight->kib += strtol(line + strlen(weight->key), NULL, 10);
+    }
+}
+
+/* What is resident, but of files other than our library only the pages the process has copied: which others the kernel maps
+ * around a fault differs by 300 KiB with the place of libc and with how its file came into memory
+ * (docs/decisions/footprint.md). -1: no file. */
+static inline long weight_kib(void) {
+    struct proc_weight weight = {"Rss:", 0};
+    return proc_lines("/proc/self/smaps", proc_weigh_line, &weight) ? weight.kib : -1;
+}
+
 static inline long map_count(void) {
     char buf[4096];
     ssize_t got;

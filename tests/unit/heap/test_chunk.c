@@ -97,6 +97,7 @@ static void check_everything(size_t n_used_slices) {
         n_dirty += (size_t)__builtin_popcountll(c->free_slices & c->dirty_slices);
         n_used += VT_CHUNK_SLICES - (size_t)__builtin_popcountll(c->free_slices);
         n_binned += c->longest != 0;
+        assert_int_equal(c->filled_slices & ~(c->free_slices & c->dirty_slices), 0);
         assert_int_equal(get_bit(vt__pool.clean_map, i), is_pooled && c->dirty_slices == 0);
         if (is_pooled) assert_int_equal(c->free_slices, VT_ALL_SLICES);
         assert_int_equal(c->longest, is_pooled ? 0 : naive_longest(c->free_slices));
@@ -195,6 +196,11 @@ static void shuffle(unsigned n_steps, unsigned n_live, uint64_t seed, unsigned c
 
 TEST_WITH(chunk, random_takes_and_gives_keep_every_figure_true, "VITRINE_WINDOW=64G") {
     shuffle(20000, 500, 21, 97);
+}
+
+TEST_WITH(chunk, the_same_where_a_first_touch_fills_the_chunk,
+          "VITRINE_THP=on VITRINE_WINDOW=64G") {
+    shuffle(20000, 500, 23, 97);
 }
 
 TEST_WITH(chunk, with_nothing_retained_every_give_purges_and_the_figures_stay_true,

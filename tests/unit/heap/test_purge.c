@@ -261,3 +261,30 @@ TEST_WITH(purge, near_the_soft_limit_the_unused_end_of_a_large_block_goes_back,
 }
 
 UNIT_MAIN()
+
+/* As on a machine whose policy is `always`: the window gets huge pages unasked. */
+TEST(purge, where_a_first_touch_fills_the_chunk_what_is_free_of_it_goes_back_too) {
+    vt__free(vt__malloc(1));
+    vt__heap_release_all();
+    vt__window.first_huge = 1;
+    vt__os_hugepages((void *)(vt__map.base + VT_CHUNK), MiB(64), /* allow */ true);
+    char *large = touched(MiB(3));
+    size_t half = vt__slice_of(large) / VT_CHUNK_SLICES + 1; /* the chunk half of which it has */
+    assert_int_equal(n_dirty_slices(), VT_CHUNK_SLICES / 2);
+    assert_int_equal(stats_now().retained, MiB(1));
+    char *part = vt__calloc(1, KiB(512));
+    assert_int_equal(vt__slice_of(part) / VT_CHUNK_SLICES, half);
+    for (size_t i = 0; i < KiB(512); i += 512) assert_int_equal(part[i], 0);
+    memset(part, 1, KiB(512));
+    assert_int_equal(n_dirty_slices(), VT_CHUNK_SLICES / 4);
+    assert_int_equal(vt_release_free_memory(), KiB(512));
+    assert_true(window_resident() <= MiB(3) + KiB(512) + KiB(64));
+    assert_int_equal(vt__pool.regret_bytes,
+                     0); /* the program had not used it: no reason to keep more next time */
+    assert_int_equal(vt__chunks[half].huge, CHUNK_WITHDRAWN);
+    vt__free(part);
+    vt__heap_release_all();
+    part = touched(100000);
+    assert_int_equal(vt__slice_of(part) / VT_CHUNK_SLICES, half);
+    assert_int_equal(n_dirty_slices(), 0);
+}
