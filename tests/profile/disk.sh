@@ -29,6 +29,6 @@ dd if=/dev/zero of="$work/filler" bs=1k 2>/dev/null
 for format in proto gperftools jemalloc collapsed; do expect $format "no space left on device"; done
 rm "$work/filler" "$work/b.heap"
 for format in gperftools jemalloc; do expect $format "no space left on device"; done # some of it fits, some does not
-mount -o remount,ro "$work" || fail "cannot remount read-only"
+mount -o remount,bind,ro "$work" || fail "cannot remount read-only"
 for format in proto gperftools jemalloc collapsed; do expect $format "read-only file system"; done
 echo "10 profiles, none written, nothing left"
