@@ -20,10 +20,6 @@
 
 static _Atomic unsigned n_asked;
 
-static void *chunk_address(size_t chunk) {
-    return (void *)vt__slice_address((slab_id)(chunk * VT_CHUNK_SLICES));
-}
-
 static bool is_worth_it(const struct chunk *c) {
     if (vt_opt(thp) == VT_ON) return true;
     size_t used = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
@@ -44,7 +40,7 @@ void vt__hugepages_consider(size_t chunk) {
     vt_unlock(&sh->lock);
     if (!is_due) return;
     if (is_first) atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
-    vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ true);
+    vt__os_hugepages(vt__chunk_address(chunk), VT_CHUNK, /* allow */ true);
 }
 
 bool vt__hugepages_fill(size_t chunk) {
@@ -63,5 +59,5 @@ void vt__hugepages_withdraw(size_t chunk, bool is_whole) {
     if (is_due) c->huge = CHUNK_WITHDRAWN;
     vt_unlock(&sh->lock);
     if (is_first) atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
-    if (is_due) vt__os_hugepages(chunk_address(chunk), VT_CHUNK, /* allow */ false);
+    if (is_due) vt__os_hugepages(vt__chunk_address(chunk), VT_CHUNK, /* allow */ false);
 }

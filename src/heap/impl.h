@@ -256,6 +256,9 @@ extern const struct block vt__nil; /* the empty list: its link leads to the slow
 VT_INLINE uintptr_t vt__slice_address(slab_id i) {
     return vt__map.base + ((uintptr_t)i << VT_SLICE_SHIFT);
 }
+VT_INLINE void *vt__chunk_address(size_t chunk) {
+    return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT));
+}
 VT_INLINE slab_id vt__slice_of(const void *p) {
     return (slab_id)(((uintptr_t)p - vt__map.base) >> VT_SLICE_SHIFT);
 }

@@ -70,10 +70,6 @@ static int open_tables(size_t window_bytes) {
     return 0;
 }
 
-static void *chunk_address(size_t chunk) {
-    return (void *)(vt__map.base + (chunk << VT_CHUNK_SHIFT));
-}
-
 static size_t first_huge(void) {
     if (vt_opt(thp) == VT_ON) return 0;
     return vt_opt(thp) == VT_AUTO && is_huge_always ? SMALL_PROGRAM_BYTES >> VT_CHUNK_SHIFT
@@ -85,7 +81,7 @@ static size_t first_huge(void) {
 static void keep_small(size_t first, size_t n) {
     if ((vt_opt(thp) != VT_OFF && !is_huge_always) || first >= vt__window.first_huge) return;
     n = vt_min(n, vt__window.first_huge - first);
-    vt__os_hugepages(chunk_address(first), n << VT_CHUNK_SHIFT, /* allow */ false);
+    vt__os_hugepages(vt__chunk_address(first), n << VT_CHUNK_SHIFT, /* allow */ false);
 }
 
 static int open_reserved(size_t n_bytes) {
@@ -176,7 +172,7 @@ static int map_chunks(size_t n, size_t *first, size_t *got) {
         size_t at = vt__window.n_chunks;
         if (at + n > vt__window.n_bytes >> VT_CHUNK_SHIFT) return -ENOMEM;
         int err = commit_tables(at + n);
-        if (err == 0) err = vt__os_map_at(chunk_address(at), n << VT_CHUNK_SHIFT);
+        if (err == 0) err = vt__os_map_at(vt__chunk_address(at), n << VT_CHUNK_SHIFT);
         if (err == 0) {
             keep_small(at, n);
             *first = at;
@@ -201,7 +197,7 @@ static int commit_chunks(size_t n, size_t *first) {
     if (*first + n > vt__window.n_bytes >> VT_CHUNK_SHIFT) return -ENOMEM;
     int err = commit_tables(*first + n);
     if (err != 0) return err;
-    return make_accessible(chunk_address(*first), n << VT_CHUNK_SHIFT);
+    return make_accessible(vt__chunk_address(*first), n << VT_CHUNK_SHIFT);
 }
 
 /* A little more than asked for as the heap grows, so that growing costs few system calls. */

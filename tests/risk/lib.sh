@@ -40,6 +40,12 @@ have() { command -v "$1" >/dev/null 2>&1; }
 need() { for c in "$@"; do have "$c" || skip "'$c' is not installed"; done; }
 soak() { if [ "${VT_SOAK:-0}" = 1 ]; then printf %s "$2"; else printf %s "$1"; fi; }    # soak NORMAL LONG
 
+# least N CMD...: the smallest of N answers.
+least() {
+    local n=$1; shift
+    for _ in $(seq "$n"); do "$@"; done | sort -n | head -1
+}
+
 # compile OUT SRC [FLAG...]: one program or, with -shared -fPIC among the flags, one library.
 compile() {
     local out=$1 src=$2 tool std; shift 2

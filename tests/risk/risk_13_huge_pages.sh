@@ -5,13 +5,9 @@
 policy_file=/sys/kernel/mm/transparent_hugepage/enabled
 policy=$(sed -n 's/.*\[\(.*\)\].*/\1/p' $policy_file 2>/dev/null)
 compile "$TMP/small" risk_13_small.c
-
-# least N CMD...: the smallest of N answers; a sample in one of twenty runs adds 160 KiB.
-least() {
-    local n=$1; shift
-    for _ in $(seq "$n"); do "$@"; done | sort -n | head -1
-}
 check_preload "$TMP/small"
+
+# a sample in one of twenty runs adds 160 KiB
 read -r glibc _ <<<"$(least 7 "$TMP/small")"
 read -r ours huge kept <<<"$(least 7 preload "$TMP/small")"
 say "policy '$policy': glibc $glibc KiB, ours $ours KiB, of it huge $huge KiB"

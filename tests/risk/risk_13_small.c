@@ -1,6 +1,6 @@
 /* risk_13_small.c - a small program that says what it weighs: "WEIGHT_KIB HUGE_KIB IS_KEPT_SMALL".
  *
- *     risk_13_small             has done nothing before
+ *     risk_13_small             has had one block, as hardly a program has fewer
  *     risk_13_small MIB         holds that much in small blocks
  *
  * IS_KEPT_SMALL: 1 if its blocks are in a mapping that refuses huge pages (flag nh in smaps).
@@ -31,6 +31,7 @@ static bool is_kept_small(const void *block) {
 
 int main(int argc, char **argv) {
     size_t want = argc > 1 ? MiB((size_t)atoi(argv[1])) : 0;
+    free(malloc(100));
     for (int i = 0; argc > 1 && i < 100; i++) {
         char *p = malloc((size_t)i * 20 + 1);
         if (p) memset(p, 1, (size_t)i * 20 + 1);
