@@ -152,10 +152,13 @@ VT_INLINE uint32_t vt__cache_slot(uintptr_t pc) {
 
 /* The code for pc, which is below 2^48: of a return address, pc - 1. Not below 2^VT_CODE_BITS: not in the cache. */
 VT_INLINE uint64_t vt__rule_code(uintptr_t pc, uint32_t generation) {
+    uint32_t slot = vt__cache_slot(pc);
+    uint64_t key = vt__cache_key(pc, generation);
     /* relaxed: a word is whole, and the rule it may name never changes */
-    uint64_t word =
-        atomic_load_explicit(&vt__rules.cache[vt__cache_slot(pc)], memory_order_relaxed);
-    return word ^ vt__cache_key(pc, generation);
+    uint64_t code = atomic_load_explicit(&vt__rules.cache[slot], memory_order_relaxed) ^ key;
+    if (vt_unlikely(code >= 1u << VT_CODE_BITS))
+        code = atomic_load_explicit(&vt__rules.cache[slot ^ 1], memory_order_relaxed) ^ key;
+    return code;
 }
 
 VT_INLINE intptr_t vt__code_cfa_off(uint64_t code) { return (intptr_t)(code & 0xff) * 8; }

@@ -1,7 +1,7 @@
 /* rules.c - the rules that were decoded, and the cache that finds one by an address.
  *
  * Modules differ in thousands of addresses but in few rules, some hundreds at most. A rule is a word in a hash set that only
- * grows; its place in the set is its number. The cache is direct-mapped, one word per address:
+ * grows; its place in the set is its number. The cache has a word per address, in the slot that the address says or beside it:
  *
  *   63                16 15        12 11           0
  *  | pc                 | generation | code         |         code: the number of a rule, or a short rule itself
@@ -11,6 +11,7 @@
  * so it is read and written without a lock and never torn. After dlclose the generation is another one and old words match
  * no more; they are cleared as well, for the day the generation comes round. It begins with few slots, which are doubled when
  * addresses are in each other's way: a small program has some tens of them, and a page for each would be most of its profile.
+ * Why two places: with one, where chance puts two addresses of a stack in the same, each walk would decode both.
  *
  * Climate: signal.   Owns: vt__rules.   Locks: none.   Limit: 2048 rules; others are decoded each time.
  */
@@ -56,6 +57,16 @@ static void count_evicted(void) {
         atomic_store_explicit(&vt__rules.n_evicted, 0, memory_order_relaxed);
 }
 
+/* Into its slot; the word that was there goes to the slot beside it, and the one there is lost. */
+static void keep(uintptr_t pc, uint64_t word) {
+    uint32_t slot = vt__cache_slot(pc);
+    /* relaxed: see vt__rule_code. Between the two a reader finds neither, and decodes. */
+    uint64_t before = atomic_exchange_explicit(&vt__rules.cache[slot], word, memory_order_relaxed);
+    if (before == 0) return;
+    if (atomic_exchange_explicit(&vt__rules.cache[slot ^ 1], before, memory_order_relaxed) != 0)
+        count_evicted();
+}
+
 VT_COLD vt_rule vt__rule_decode(uintptr_t pc, uint32_t generation) {
     struct vt_module m;
     atomic_fetch_add_explicit(&vt__rules.n_misses, 1, memory_order_relaxed);
@@ -66,10 +77,7 @@ VT_COLD vt_rule vt__rule_decode(uintptr_t pc, uint32_t generation) {
     uint32_t code = short_of(r);
     if (code == 0) code = number_of(r);
     if (code == VT_N_RULES) return r;
-    /* relaxed: see vt__rule_code */
-    if (atomic_exchange_explicit(&vt__rules.cache[vt__cache_slot(pc)],
-                                 vt__cache_key(pc, generation) | code, memory_order_relaxed) != 0)
-        count_evicted();
+    keep(pc, vt__cache_key(pc, generation) | code);
     return r;
 }
 
