@@ -15,8 +15,8 @@
 #include "heap/upcalls.h"
 
 struct vt_tract {
-    /* under the pool lock; constant once it is in use */
-    bool is_used;
+    /* under the pool lock; constant once it is ready */
+    enum { UNUSED, IN_THE_MAKING, READY } state;
     size_t first, n_chunks;
     /* under its shard's lock */
     bool is_apart;
@@ -32,7 +32,7 @@ static struct vt_shard *shard_of(const struct vt_tract *t) {
 static struct vt_tract *unused_row(void) {
     unsigned n = atomic_load_explicit(&vt__pool.n_tracts, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++)
-        if (!tracts[i].is_used) return &tracts[i];
+        if (tracts[i].state == UNUSED) return &tracts[i];
     if (n == VT_MAX_TRACTS) return NULL;
     vt__shards[VT_MAX_NODES + n].lock =
         (struct vt_lock)VT_LOCK_INIT(VT_LOCK_SHARD + VT_MAX_NODES + n);
@@ -41,10 +41,11 @@ static struct vt_tract *unused_row(void) {
     return &tracts[n];
 }
 
+/* It is nobody's until it has its place: the child of a fork in between has a row less. */
 static struct vt_tract *take_row(void) {
     vt_lock(&vt__pool.lock);
     struct vt_tract *t = unused_row();
-    if (t != NULL) t->is_used = true;
+    if (t != NULL) t->state = IN_THE_MAKING;
     vt_unlock(&vt__pool.lock);
     return t;
 }
@@ -84,7 +85,7 @@ static int open_tract(size_t n_chunks, bool at_once, unsigned *number) {
     vt_lock(&vt__pool.lock);
     t->n_chunks = n_chunks;
     int err = find_place(t);
-    t->is_used = err == 0;
+    t->state = err == 0 ? READY : UNUSED;
     t->is_apart = false;
     vt_unlock(&vt__pool.lock);
     if (err == 0 && at_once) set_apart(t);
@@ -105,7 +106,7 @@ struct vt_tract *vt__tract(unsigned number) {
     struct vt_tract *t = NULL;
     if (number == 0 || number > VT_MAX_TRACTS || !vt__enter()) return NULL;
     vt_lock(&vt__pool.lock);
-    if (tracts[number - 1].is_used) t = &tracts[number - 1];
+    if (tracts[number - 1].state == READY) t = &tracts[number - 1];
     vt_unlock(&vt__pool.lock);
     vt__leave();
     return t;

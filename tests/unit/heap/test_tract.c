@@ -65,6 +65,13 @@ TEST_WITH(tract, one_that_does_not_fit_leaves_its_number_to_the_next, "VITRINE_L
     assert_null(vt__tract(2));
 }
 
+TEST(tract, one_in_the_making_is_not_to_be_had) {
+    new_tract(MiB(4), /* at_once */ true);
+    assert_ptr_equal(take_row(), &tracts[1]);
+    assert_null(vt__tract(2)); /* as in the child of a fork that comes here */
+    assert_ptr_equal(new_tract(MiB(4), /* at_once */ true), &tracts[2]);
+}
+
 TEST(tract, there_are_so_many_and_no_more) {
     unsigned number;
     for (unsigned i = 0; i < VT_MAX_TRACTS; i++)
