@@ -114,7 +114,7 @@ struct vt_tract *vt__tract(unsigned number) {
 
 void *vt__tract_area(const struct vt_tract *t, size_t *n_bytes) {
     *n_bytes = t->n_chunks << VT_CHUNK_SHIFT;
-    return (void *)vt__slice_address((slab_id)(t->first * VT_CHUNK_SLICES));
+    return vt__chunk_address(t->first);
 }
 
 /* ---- slices ---- */
