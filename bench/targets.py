@@ -17,6 +17,8 @@ PROFILED = "vitrine"     # what profilers.py calls the first library of ours
 SAMPLING = 1.005         # CPU with samples of without, geometric mean
 RECURRING = 1 / 5        # of heaptrack's overhead, the same stack each time
 RANDOM = 1 / 3           # the same, random call trees
+IN_TURN = 1 / 5          # of heaptrack's, where call paths take turns
+PATHS = ("wrapped", "turns-180", "turns-1000", "turns-10000", "interpreter", "containers")
 GPERFTOOLS = 1 / 25      # of HEAPPROFILE's
 
 
@@ -39,6 +41,7 @@ def verify(doc, ours):
             sampling(doc, ours),
             exact(doc, ours, "exact-recurring", "heaptrack", RECURRING),
             exact(doc, ours, "exact-random", "heaptrack", RANDOM),
+            *[exact(doc, ours, f"exact-{name}", "heaptrack", IN_TURN) for name in PATHS],
             exact(doc, ours, "exact-recurring", "tcmalloc", GPERFTOOLS),
             exact(doc, ours, "exact-random", "tcmalloc", GPERFTOOLS),
             sound(doc, ours)]

@@ -103,6 +103,7 @@ static const struct kind *kind_of(const struct settings *s) {
 
 static int write_pprof(const struct settings *s, struct profile *p, FILE *out) {
     (void)s;
+    if (!output_takes_bytes(out)) return EXIT_USAGE;
     (void)profile_write_proto(p, out); /* who closes it looks at ferror() */
     return EXIT_FINE;
 }

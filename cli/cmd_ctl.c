@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "report/control.h"
+#include "report/text.h"
 
 #define DEFAULT_TIMEOUT_S 5
 #define SPELLED_BYTES 64 /* a command and what it takes */
@@ -71,19 +72,6 @@ static const struct row *read_command(const struct settings *s, uint32_t *argume
     return n < (int)sizeof both ? find_row(both) : NULL;
 }
 
-static bool read_bytes(const char *word, uint64_t *out) {
-    static const char units[] = "KMGT";
-    char *end;
-    if (*word < '0' || *word > '9') return false;
-    errno = 0;
-    unsigned long long n = strtoull(word, &end, 10);
-    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-    if (errno != 0 || (*end && (unit == NULL || strlen(end) > 1))) return false;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    *out = (uint64_t)n << shift;
-    return *out >> shift == n;
-}
-
 /* Names are ours, and the program has another folder: it gets them in full. */
 static bool full_path(const char *word, char *out, size_t n_bytes) {
     char folder[PATH_MAX];
@@ -105,7 +93,7 @@ static bool read_argument(const struct row *row, const char *word, struct contro
         say_error("'%s': name too long", word);
         return false;
     case BYTES:
-        if (read_bytes(word, &q->number)) return true;
+        if (bytes_read(word, &q->number)) return true;
         say_error("'%s' wants a number of bytes such as 512K, not '%s'", row->name, word);
         return false;
     case SWITCH:
@@ -148,10 +136,10 @@ static int show(const struct settings *s, const struct control_question *q,
                 const struct control_reply *reply) {
     FILE *out = output_open(s);
     if (out == NULL) return EXIT_COULD_NOT;
-    if (reply->data) (void)fwrite(reply->data, 1, reply->answer.n_bytes, out);
+    if (reply->data) text_shown_lines(out, reply->data);
     if (q->command == VT_CONTROL_purge)
         (void)fprintf(out, "%" PRIu64 " bytes given back\n", reply->answer.number);
-    if (reply->answer.text[0]) (void)fprintf(out, "%s\n", reply->answer.text);
+    if (reply->answer.text[0]) (void)fprintf(out, "%s\n", text_shown(reply->answer.text));
     return output_close(s, out);
 }
 

@@ -38,6 +38,10 @@ static int run(struct settings *s) {
         say_error("a %s is a picture: no --json, no --csv", view->name);
         return EXIT_USAGE;
     }
+    if (s->group && !has_options(view, options_group)) {
+        say_error("'--group' is for the views that are tables: top, tree, peek, traces, tags");
+        return EXIT_USAGE;
+    }
     uint32_t n = 0, before = 0,
              n_words = view->min_files - 1; /* words before the files: a regexp */
     for (uint32_t i = n_words; i < s->n_files; i++) {
@@ -61,8 +65,8 @@ const struct command cmd_diff = {
     .usage = "diff [--view=NAME] [OPTION...] [RE] [PROGRAM] BEFORE AFTER",
     .summary = "what grew and what shrank between two profiles of a program, in any view",
     .example = "vitrine diff --view=flame monday.pb.gz friday.pb.gz -o week.html",
-    .groups = {options_diff, options_data, options_filter, options_shape, options_form,
-               options_flame, options_output},
+    .groups = {options_data, options_filter, options_shape, options_form, options_diff,
+               options_group, options_flame, options_output},
     .min_files = 2,
     .missing = "two profiles are needed",
     .run = run,

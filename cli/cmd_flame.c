@@ -5,21 +5,30 @@
 #include <unistd.h>
 
 static bool wants_page(const struct settings *s) {
-    const char *dot = s->output ? strrchr(s->output, '.') : NULL;
-    return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
+    const char *end = output_ending(s);
+    return strcmp(end, ".html") == 0 || strcmp(end, ".htm") == 0;
+}
+
+/* A name without an end, such as that of a pipe, gets the picture. */
+static bool is_kind_known(const struct settings *s) {
+    const char *end = output_ending(s);
+    if (*end == '\0' || strcmp(end, ".svg") == 0 || wants_page(s)) return true;
+    say_error("a flame graph is .svg or .html, and '%s' is neither", s->output);
+    return false;
 }
 
 static int write_flame(const struct settings *s, struct view *v, FILE *out, const void *context) {
     char title[PICTURE_TITLE];
     (void)context;
     if (wants_page(s))
-        view_flame_page(v, out, picture_title(s, title, sizeof title));
+        view_flame_page(v, out, picture_title(s, title, sizeof title), NULL);
     else
         view_flame(v, out, picture_title(s, title, sizeof title));
     return EXIT_FINE;
 }
 
 static int run(struct settings *s) {
+    if (!is_kind_known(s)) return EXIT_USAGE;
     if (s->output || !isatty(1)) return write_of_view(s, write_flame, NULL);
     say_error("a picture on a terminal: redirect it, or say -o FILE.svg or FILE.html");
     return EXIT_USAGE;

@@ -21,14 +21,14 @@ static const char *format_of(const struct settings *s) {
 static int write_graph(const struct settings *s, struct view *v, FILE *out, const void *context) {
     char title[PICTURE_TITLE];
     struct view_dot_options o = {.title = picture_title(s, title, sizeof title),
-                                 .unit = table_unit_for(view_unit(v), v->weight),
+                                 .unit = table_unit_each(view_unit(v)),
                                  .max_nodes = s->n_max ? s->n_max : MAX_NODES,
                                  .max_degree = 8,
                                  .node_fraction = 0.005,
                                  .edge_fraction = 0.001,
                                  .whole = v->p->is_difference ? v->whole : 0,
                                  .for_screen = true};
-    if (o.unit.suffix[0] == '\0') o.unit.suffix = view_type(v); /* "Total samples: 43" */
+    o.unit.suffix = view_type(v); /* "Total samples: 43" */
     return graph_draw(v, &o, context, out);
 }
 

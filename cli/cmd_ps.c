@@ -44,8 +44,6 @@ static void read_surroundings(struct process *p) {
     uint64_t n_pages = 0;
     if (!read_line(p->pid, "comm", p->program, sizeof p->program))
         (void)snprintf(p->program, sizeof p->program, "?");
-    for (char *c = p->program; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?'; /* a program names itself */
     if (read_line(p->pid, "statm", line, sizeof line) &&
         sscanf(line, "%*u %" SCNu64, &n_pages) == 1)
         p->resident_bytes = n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -74,19 +72,18 @@ static void print_text(const struct process *p) {
     if (p->is_readable) {
         double n = (double)p->figures.heap_bytes, every = (double)p->figures.period_bytes;
         (void)snprintf(heap, sizeof heap, "%s",
-                       table_number(table_unit_for("bytes", n), n, resident, sizeof resident));
+                       table_amount("bytes", n, resident, sizeof resident));
         (void)snprintf(period, sizeof period, "%s",
                        every == 0 ? "off"
-                                  : table_number(table_unit_for("bytes", every), every, resident,
-                                                 sizeof resident));
+                                  : table_amount("bytes", every, resident, sizeof resident));
     }
     double rss = (double)p->resident_bytes;
     (void)printf("%8d %10s %10s %9s %5s %s\n", p->pid, heap,
-                 table_number(table_unit_for("bytes", rss), rss, resident, sizeof resident), period,
+                 table_amount("bytes", rss, resident, sizeof resident), period,
                  !p->is_readable       ? "-"
                  : p->figures.is_exact ? "on"
                                        : "off",
-                 p->program);
+                 text_shown(p->program)); /* a program names itself */
 }
 
 static void print_json(const struct process *p, bool is_first) {

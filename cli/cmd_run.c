@@ -22,6 +22,7 @@
 
 #include "cli/preload.h"
 #include "cli/run.h"
+#include "cli/run_boxes.h"
 
 enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
@@ -32,11 +33,12 @@ enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 
 const struct probe probes[] = {
     {offsetof(struct settings, heap), "VITRINE_HEAP_PROFILE", ".%p", run_heap_name, "heap",
-     "does not use libc's malloc, or ended by _exit()"},
+     "does not use libc's malloc, or ended by _exit() before a sample was due",
+     "allocated less than 1MB"},
     {offsetof(struct settings, cpu), "VITRINE_CPU_PROFILE", ".cpu", run_cpu_name, "CPU",
-     "ended before it was loaded"},
+     "ended before it was loaded", "took no time"},
     {offsetof(struct settings, contention), "VITRINE_CONTENTION_PROFILE", ".contention",
-     run_contention_name, "contention", "ended before it was loaded"},
+     run_contention_name, "contention", "ended before it was loaded", "never waited"},
     {0},
 };
 
@@ -79,8 +81,20 @@ static int set_options(const struct settings *s) {
         say_error("'--exact' sees every allocation, so there is no '--rate'");
         return EXIT_USAGE;
     }
+    if (s->lifetimes && s->mmap) {
+        say_error(
+            "a profile tells of lifetimes or of mappings: '--lifetimes' and '--mmap' at once");
+        return EXIT_USAGE;
+    }
+    if (s->exact && s->lifetimes) {
+        say_error("lifetimes are those of samples: '--exact' and '--lifetimes' at once");
+        return EXIT_USAGE;
+    }
     bool is_set = put_in_front("VITRINE", DEFAULTS, ',');
     if (s->exact) is_set = is_set && set_variable("VITRINE_EXACT", "on");
+    if (s->lifetimes) is_set = is_set && set_variable("VITRINE_HEAP_KIND", "lifetimes");
+    if (s->mmap) is_set = is_set && set_variable("VITRINE_HEAP_MMAP", "on");
+    if (s->wall) is_set = is_set && set_variable("VITRINE_CPU_CLOCK", "wall");
     if (s->rate) is_set = is_set && set_variable("VITRINE_SAMPLE", s->rate);
     if (s->every) {
         char number[32];
@@ -91,6 +105,18 @@ static int set_options(const struct settings *s) {
                  set_variable(is_time ? "VITRINE_HEAP_SECONDS" : "VITRINE_HEAP_INTERVAL", number);
     }
     return is_set ? EXIT_FINE : EXIT_COULD_NOT;
+}
+
+/* What is recorded is kept where it outlives the program; without a place for it, only who ends in order is reported on. The user's own
+ * choice counts. */
+static bool set_boxes(struct boxes *b) {
+    const char *options = getenv("VITRINE");
+    char path[PATH_MAX + 8];
+    *b = (struct boxes){.lock = -1};
+    if (getenv("VITRINE_BLACK_BOX") || (options && strstr(options, "black_box="))) return true;
+    if (!boxes_begin(b)) return true;
+    (void)snprintf(path, sizeof path, "%s/%%p", b->folder);
+    return set_variable("VITRINE_BLACK_BOX", path);
 }
 
 /* ---- where the files go */
@@ -106,8 +132,13 @@ static bool is_folder(const char *path) {
 static bool make_folder(const struct settings *s, const char *name, char folder[PATH_MAX]) {
     bool is_made;
     if (s->output) {
+        struct report_error e;
         (void)snprintf(folder, PATH_MAX, "%s", s->output);
-        is_made = mkdir(folder, 0777) == 0 || errno == EEXIST;
+        is_made = folder_make(folder, &e);
+        if (!is_made) {
+            say_error("cannot write in '%s': %s", folder, e.line);
+            return false;
+        }
     } else {
         unsigned n = 0;
         do {
@@ -133,8 +164,9 @@ static size_t put_name(char *prefix, size_t n, const char *name, bool doubles_pe
 /* FOLDER/NAME with the probe's own end, for each that was asked for. */
 static bool set_prefixes(const struct settings *s, const char *name, const char *folder) {
     char whole[PATH_MAX], prefix[2 * PATH_MAX];
-    if (realpath(folder, whole) == NULL) {
-        say_error("'%s': %s", folder, strerror(errno));
+    struct report_error e;
+    if (!folder_path(folder, whole, &e)) {
+        say_error("cannot write in '%s': %s", folder, e.line);
         return false;
     }
     for (const struct probe *p = probes; p->variable; p++) {
@@ -212,6 +244,7 @@ static void await(struct run *r) {
     siginfo_t info;
     struct rusage used = {0};
     sigset_t all;
+    residence_watch(r->pid, &r->residence);
     /* It is not reaped before forwarding has stopped: its pid cannot be another's meanwhile. */
     while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
     (void)sigfillset(&all);
@@ -241,6 +274,7 @@ static int run_program(const char *path, const struct settings *s, struct run *r
     r->pid = (pid_t)child;
     await(r);
     r->seconds = now_s() - began;
+    boxes_write(r, s);
     run_report(r, s);
     return WIFSIGNALED(r->ended) ? EXIT_SIGNAL + WTERMSIG(r->ended) : WEXITSTATUS(r->ended);
 }
@@ -255,8 +289,10 @@ static int run(struct settings *s) {
     char library[PATH_MAX], program[PATH_MAX], folder[PATH_MAX];
     struct report_error e;
     const char *slash = strrchr(s->files[0], '/');
-    struct run r = {.name = slash ? slash + 1 : s->files[0], .folder = folder};
-    if (asks_nothing(s)) s->heap = true;
+    struct boxes boxes;
+    struct run r = {.name = slash ? slash + 1 : s->files[0], .folder = folder, .boxes = &boxes};
+    if (s->wall) s->cpu = true;
+    if (s->lifetimes || s->mmap || asks_nothing(s)) s->heap = true;
     int status = preload_program(s->files[0], program, &e);
     if (status != 0) {
         say_error("%s", e.line);
@@ -271,7 +307,9 @@ static int run(struct settings *s) {
     if (!put_in_front("LD_PRELOAD", library, ':') || !make_folder(s, r.name, folder) ||
         !set_prefixes(s, r.name, folder))
         return EXIT_COULD_NOT;
+    if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
+    boxes_end(&boxes);
     if (s->output == NULL) (void)rmdir(folder); /* if nothing was written */
     return status;
 }
@@ -282,12 +320,20 @@ static const struct option_row options_run[] = {
     {"heap", 0, OPTION_FLAG, AT(heap), NULL,
      "where memory is held, by call stack (default, if nothing else is asked for)"},
     {"cpu", 0, OPTION_FLAG, AT(cpu), NULL, "where CPU time goes, by call stack"},
+    {"wall", 0, OPTION_FLAG, AT(wall), NULL,
+     "where time passes, on the CPU or waiting, by call stack: --cpu by the clock on the wall"},
     {"contention", 0, OPTION_FLAG, AT(contention), NULL,
      "where threads wait for mutexes, read-write locks and conditions, by call stack"},
     {"exact", 0, OPTION_FLAG, AT(exact), NULL, "every allocation, not samples; slow"},
+    {"lifetimes", 0, OPTION_FLAG, AT(lifetimes), NULL, "how long blocks live, too"},
+    {"mmap", 0, OPTION_FLAG, AT(mmap), NULL,
+     "what the program maps by itself, too: mmap, mremap, sbrk"},
     {"rate", 0, OPTION_TEXT, AT(rate), "BYTES", "mean bytes between samples (default: 64K)"},
     {"every", 0, OPTION_TEXT, AT(every), "AMOUNT",
-     "a profile for each so many bytes (100M) or seconds (10s), not only at exit"},
+     "a profile for each so many bytes (100M) or seconds (10s), and the heap over time"},
+    {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
+     "show the frames of allocators and libraries, and each turn of a recursion"},
+    {"json", 0, OPTION_FLAG, AT(json), NULL, "the whole run as JSON, too: DIR/PROG.run.json"},
     {"output", 'o', OPTION_TEXT, AT(output), "DIR",
      "where the files go (default: vitrine.PROG.N, a new folder)"},
     {0},

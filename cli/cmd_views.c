@@ -6,14 +6,28 @@
 
 #include <errno.h>
 
+#include "report/estimate.h"
+#include "report/group.h"
+#include "report/text.h"
+
+#define BEHIND_BYTES (ESTIMATE_BYTES + 1)
+
+/* " ±6%", or nothing of what is exact. */
+static const char *put_behind(double value, double variance, char out[BEHIND_BYTES]) {
+    out[0] = ' ';
+    return *estimate_text(value, sqrt(variance), out + 1) ? out : "";
+}
+
 /* Prints what `out` is about to show; only for people. */
 static void put_summary(const struct view *v, const struct settings *s, FILE *out) {
-    char shown[64], total[64];
+    char shown[64], total[64], shown_error[BEHIND_BYTES], total_error[BEHIND_BYTES];
     if (s->json || s->csv) return;
-    struct table_unit u = table_unit_for(view_unit(v), v->weight);
-    (void)fprintf(out, "%s, %s of %s shown\n", view_type(v),
-                  table_number(u, v->shown, shown, sizeof shown),
-                  table_number(u, v->total, total, sizeof total));
+    (void)fprintf(out, "%s, %s%s of %s%s shown%s\n", text_shown(view_type(v)),
+                  table_amount(view_unit(v), v->shown, shown, sizeof shown),
+                  put_behind(v->shown, v->shown_variance, shown_error),
+                  table_amount(view_unit(v), v->total, total, sizeof total),
+                  put_behind(v->total, v->total_variance, total_error),
+                  v->has_errors ? "; ~ may be chance" : "");
 }
 
 typedef int print_view(const struct settings *s, const struct view *v, const struct view_print *how,
@@ -25,19 +39,54 @@ struct showing {
     bool has_summary;
 };
 
+/* "thread worker (3): 12.3MB, 41.20%" above its table. */
+static void put_group_line(const struct settings *s, const struct view *v,
+                           const struct view_print *how) {
+    char number[64], share[32];
+    if (how->form == TABLE_AS_TEXT)
+        (void)fprintf(how->out, "\n%s %s: %s, %s\n", text_shown(s->group), text_shown(how->group),
+                      table_amount(view_unit(v), v->shown, number, sizeof number),
+                      table_decimal(view_percent(v, v->shown), 2, "%", share, sizeof share));
+    else if (how->form == TABLE_AS_JSON)
+        (void)fputs(how->is_next_group ? "," : "[\n", how->out);
+}
+
+static int print_groups(const struct settings *s, struct view *v, struct view_print how,
+                        print_view *print, struct report_error *e) {
+    struct groups g;
+    int error = groups_new(&g, v, s->group, e);
+    for (uint32_t i = 0; error == 0 && i < g.n; i++) {
+        struct view *part = groups_view(&g, i, e);
+        if (part == NULL) error = -EINVAL;
+        if (part == NULL) break;
+        char name[1024]; /* strings move when a view adds some */
+        (void)snprintf(name, sizeof name, "%s", profile_text(v->p, g.all[i].name));
+        how.group = name;
+        how.is_next_group = i > 0;
+        put_group_line(s, part, &how);
+        error = print(s, part, &how, e);
+        view_free(part);
+    }
+    if (error == 0 && how.form == TABLE_AS_JSON) (void)fputs(g.n ? "]\n" : "[]\n", how.out);
+    groups_free(&g);
+    return error;
+}
+
 static int write_shown(const struct settings *s, struct view *v, FILE *out, const void *context) {
     const struct showing *showing = context;
     struct report_error e = {""};
     struct view_print how = print_from(s, out);
     how.pattern = showing->pattern;
     if (showing->has_summary) put_summary(v, s, out);
-    int error = showing->print(s, v, &how, &e);
+    int error =
+        s->group ? print_groups(s, v, how, showing->print, &e) : showing->print(s, v, &how, &e);
     if (error == 0) return EXIT_FINE;
     say_error("%s", e.line);
     return error == -ENOENT ? EXIT_COULD_NOT : EXIT_USAGE;
 }
 
 static int show(struct settings *s, print_view *print, const char *pattern, bool has_summary) {
+    if (!output_takes_text(s)) return EXIT_USAGE;
     return write_of_view(s, write_shown, &(struct showing){print, pattern, has_summary});
 }
 
@@ -49,8 +98,14 @@ static int print_top(const struct settings *s, const struct view *v, const struc
 }
 static int print_tree(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
+    (void)s, (void)e;
+    view_tree(v, how);
+    return 0;
+}
+static int print_peek(const struct settings *s, const struct view *v, const struct view_print *how,
+                      struct report_error *e) {
     (void)s;
-    return view_tree(v, how, e);
+    return view_peek(v, how, e);
 }
 static int print_traces(const struct settings *s, const struct view *v,
                         const struct view_print *how, struct report_error *e) {
@@ -74,7 +129,7 @@ static struct view_list_options list_options(const struct view *v, const struct 
     return (struct view_list_options){.out = how->out,
                                       .form = how->form,
                                       .pattern = how->pattern,
-                                      .unit = table_unit_for(view_unit(v), v->weight),
+                                      .unit = table_unit_each(view_unit(v)),
                                       .unit_name = view_type(v),
                                       .width = 8};
 }
@@ -108,7 +163,7 @@ static int show_matching(struct settings *s, print_view *print) {
     return status;
 }
 
-static int run_peek(struct settings *s) { return show_matching(s, print_tree); }
+static int run_peek(struct settings *s) { return show_matching(s, print_peek); }
 
 static int run_list(struct settings *s) {
     s->by = "lines";
@@ -131,14 +186,16 @@ static int write_raw(const struct settings *s, struct profile *p, FILE *out) {
     return EXIT_FINE;
 }
 
-static int run_raw(struct settings *s) { return write_of_profile(s, write_raw); }
+static int run_raw(struct settings *s) {
+    return output_takes_text(s) ? write_of_profile(s, write_raw) : EXIT_USAGE;
+}
 
 const struct command cmd_top = {
     .name = "top",
     .usage = "top [OPTION...] [PROGRAM] PROFILE...",
     .summary = "the functions that use most, by their own share",
     .example = "vitrine top --type=alloc_space --count=20 app.0001.heap",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_top,
@@ -146,9 +203,9 @@ const struct command cmd_top = {
 const struct command cmd_tree = {
     .name = "tree",
     .usage = "tree [OPTION...] [PROGRAM] PROFILE...",
-    .summary = "each function between its callers and its callees",
-    .example = "vitrine tree --cum cpu.prof",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .summary = "who called whom, from the root on: the largest calls, indented",
+    .example = "vitrine tree --count=200 cpu.prof",
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_tree,
@@ -158,7 +215,7 @@ const struct command cmd_peek = {
     .usage = "peek [OPTION...] RE [PROGRAM] PROFILE...",
     .summary = "callers and callees of the functions that match a regexp",
     .example = "vitrine peek 'Cache::.*' app.pb.gz",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 2,
     .missing = "a regexp and a profile are needed",
     .run = run_peek,
@@ -188,7 +245,7 @@ const struct command cmd_tags = {
     .usage = "tags [OPTION...] [PROGRAM] PROFILE...",
     .summary = "the labels of the samples, and how much each value of each has",
     .example = "vitrine tags --tag-focus=user=^ann$ app.pb.gz",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_tags,
@@ -198,7 +255,7 @@ const struct command cmd_traces = {
     .usage = "traces [OPTION...] [PROGRAM] PROFILE...",
     .summary = "whole stacks, largest first",
     .example = "vitrine traces --focus=parse --count=10 app.heap",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 1,
     .missing = NO_PROFILE,
     .run = run_traces,

@@ -18,6 +18,7 @@
 #include "report/names.h"
 #include "report/read.h"
 #include "report/symbols.h"
+#include "report/text.h"
 
 /* ---- what was asked for */
 
@@ -133,7 +134,7 @@ static int put_graph(const struct asked *a, const struct settings *s, const stru
                           : s->remote_program && *s->remote_program ? s->remote_program
                                                                     : s->files[0];
     struct view_dot_options o = {.title = program,
-                                 .unit = {u.divisor, u.decimals, u.name},
+                                 .unit = {u.divisor, u.decimals, u.name, NULL},
                                  .max_nodes = a->nodecount > 0 ? (uint32_t)a->nodecount
                                               : a->trim        ? 80
                                                                : UINT32_MAX,
@@ -181,7 +182,7 @@ static int put_source(const struct asked *a, const struct settings *s, struct vi
     struct symbols_options symbols = symbols_from(s);
     struct view_list_options list = {.out = out,
                                      .pattern = is_disasm ? a->disasm : a->list,
-                                     .unit = {u.divisor, u.decimals, ""},
+                                     .unit = {u.divisor, u.decimals, "", NULL},
                                      .unit_name = u.name,
                                      .width = 6,
                                      .search = s->search,
@@ -190,15 +191,6 @@ static int put_source(const struct asked *a, const struct settings *s, struct vi
                                      .symbols = &symbols};
     if (is_disasm) return view_disasm(v, &list, &symbols, e);
     return view_list(v, &list, e);
-}
-
-static void put_escaped(const char *text, size_t n, FILE *out) {
-    for (size_t i = 0; i < n; i++) switch (text[i]) {
-        case '<': (void)fputs("&lt;", out); break;
-        case '>': (void)fputs("&gt;", out); break;
-        case '&': (void)fputs("&amp;", out); break;
-        default: (void)fputc(text[i], out); break;
-        }
 }
 
 /* The listing as a page. */
@@ -212,9 +204,14 @@ static int put_page(const struct asked *a, const struct settings *s, struct view
     (void)fclose(memory);
     if (error == 0) {
         (void)fputs("<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>", out);
-        put_escaped(a->list, strlen(a->list), out);
+        text_xml(out, a->list);
         (void)fputs("</title></head>\n<body><pre>\n", out);
-        put_escaped(text, n, out);
+        for (char *line = text, *next; *line; line = next) {
+            next = strchrnul(line, '\n');
+            if (*next) *next++ = '\0';
+            text_xml(out, line);
+            (void)fputc('\n', out);
+        }
         (void)fputs("</pre></body></html>\n", out);
     }
     free(text);
@@ -238,7 +235,7 @@ static int put_view(const struct asked *a, const struct settings *s, struct view
     case OUT_TAGS: error = view_tags(v, &how, &e); break;
     case OUT_TOPPROTO: status = profile_write_top(v, out) == 0 ? 0 : 1; break;
     case OUT_TREE:
-    case OUT_PEEK: error = view_tree(v, &how, &e); break;
+    case OUT_PEEK: error = view_peek(v, &how, &e); break;
     default: error = put_table(a, v, out, &e); break;
     }
     if (error != 0) say_error("%s", e.line);
@@ -268,10 +265,22 @@ static int put_proto(const struct settings *s, struct profile *p, FILE *out) {
     return is_written ? 0 : 1;
 }
 
+/* Is it no text? */
+static bool is_binary(const struct asked *a, const struct profile *p) {
+    switch (a->mode) {
+    case OUT_RAW: return p->kind != PROFILE_HEAP && p->kind != PROFILE_GROWTH;
+    case OUT_PROTO:
+    case OUT_TOPPROTO: return true;
+    case OUT_GRAPH: return strcmp(a->picture, "dot") != 0 && strcmp(a->picture, "svg") != 0;
+    default: return false;
+    }
+}
+
 static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
     struct view_options o;
     struct report_error e = {""};
     int status;
+    if (is_binary(a, p) && !output_takes_bytes(out)) return 1;
     switch (a->mode) {
     case OUT_RAW:
         profile_write_symbolized(p, out,
@@ -282,7 +291,7 @@ static int put_report(const struct asked *a, struct settings *s, struct profile 
     case OUT_PROTO: return put_proto(s, p, out);
     case OUT_COMMENTS:
         for (uint32_t i = 0; i < p->n_comments; i++)
-            (void)fprintf(out, "%s\n", profile_text(p, p->comments[i]));
+            (void)fprintf(out, "%s\n", text_shown(profile_text(p, p->comments[i])));
         return 0;
     case OUT_LIST:
     case OUT_CALLGRIND: s->by = "lines"; break;
@@ -340,7 +349,7 @@ static int put_symbols(const struct settings *s, FILE *out) {
     struct report_error e;
     struct profile *p;
     char name[4096];
-    if (report_read_addresses("-", &p, &e) != 0) {
+    if (report_read_addresses("-", s->limit, &p, &e) != 0) {
         say_error("%s", e.line);
         return 1;
     }
@@ -355,7 +364,7 @@ static int put_symbols(const struct settings *s, FILE *out) {
             const struct profile_line *line = &p->lines[l->first_line + l->n_lines - 1];
             function = profile_text(p, p->functions[line->function].name);
         }
-        (void)fprintf(out, "%s\n", name_shorten(function, name, sizeof name));
+        (void)fprintf(out, "%s\n", text_shown(name_shorten(function, name, sizeof name)));
     }
     profile_free(p);
     return output_close(s, out) == EXIT_FINE ? 0 : 1;
@@ -422,9 +431,9 @@ static int run(struct asked *a, struct settings *s) {
         bool is_remote = load_is_remote(s->files[i]);
         n_remote += is_remote;
         if (!is_remote)
-            (void)fprintf(stderr, "Using local file %s.\n", s->files[i]);
+            (void)fprintf(stderr, "Using local file %s.\n", text_shown(s->files[i]));
         else if (!a->is_jeprof)
-            (void)fprintf(stderr, "Using remote profile at %s.\n", s->files[i]);
+            (void)fprintf(stderr, "Using remote profile at %s.\n", text_shown(s->files[i]));
     }
     if (n_remote > 1) (void)fprintf(stderr, "Fetching %u profiles, Be patient...\n", n_remote);
     if (a->thread && strcmp(a->thread, "*") == 0 && a->mode != OUT_PROMPT) return each_thread(a, s);
@@ -434,11 +443,11 @@ static int run(struct asked *a, struct settings *s) {
                       "Dynamically gathered profile is in %s\n"
                       "If you want to investigate this profile further, you can do:\n\n"
                       "  %s \\\n    %s \\\n    %s\n\n",
-                      s->saved, a->name,
-                      s->program                                ? s->program
-                      : s->remote_program && *s->remote_program ? s->remote_program
+                      text_shown(s->saved), a->name,
+                      s->program                                ? text_shown(s->program)
+                      : s->remote_program && *s->remote_program ? text_shown(s->remote_program)
                                                                 : "PROGRAM",
-                      s->saved);
+                      text_shown(s->saved));
     return status;
 }
 
@@ -543,6 +552,7 @@ static struct settings settings_from(const struct asked *a) {
         .build_id = a->buildid,
         .timeout_s = a->timeout > 0 ? (uint32_t)a->timeout : 0,
         .tls = {.certificate = a->tls_cert, .key = a->tls_key, .authority = a->tls_ca},
+        .is_old_name = true,
         .full_names = a->no_strip_temp || a->mode == OUT_COLLAPSED,
         .n_seconds = a->seconds > 0 ? (uint32_t)a->seconds : 0,
         .lib_prefix = a->lib_prefix,
@@ -587,6 +597,13 @@ static bool read_symbolize(const struct asked *a, struct settings *s, int *statu
     return true;
 }
 
+static bool read_limit(const struct asked *a, struct settings *s, int *status) {
+    if (a->limit == NULL || limit_read(a->limit, &s->limit)) return true;
+    *status =
+        pprof_usage_error(a, "Option limit is a number of bytes such as 512M, not '%s'", a->limit);
+    return false;
+}
+
 int dialect_pprof(const char *name, int argc, char **argv) {
     struct asked a = {.name = name,
                       .is_jeprof = strcmp(name, "jeprof") == 0,
@@ -610,7 +627,7 @@ int dialect_pprof(const char *name, int argc, char **argv) {
         struct settings s = settings_from(&a);
         s.symbol_query = symbol_query(&a, query, sizeof query);
         s.save_folder = folder = save_folder(&a);
-        if (read_symbolize(&a, &s, &status)) status = run(&a, &s);
+        if (read_limit(&a, &s, &status) && read_symbolize(&a, &s, &status)) status = run(&a, &s);
         free(s.saved);
         free(s.remote_program);
     }

@@ -49,7 +49,8 @@ struct asked {
     const char *tag_focus, *tag_ignore, *tag_show, *tag_hide, *tag_root, *tag_leaf;
     const char *bases[MAX_LIST + 1], *diff_bases[MAX_LIST + 1]; /* ended by NULL */
     const char *add_lib, *lib_prefix, *output, *sample_index, *unit, *sort, *granularity,
-        *symbolize, *source_path, *trim_path, *buildid, *add_comment, *tls_cert, *tls_key, *tls_ca;
+        *symbolize, *source_path, *trim_path, *limit, *buildid, *add_comment, *tls_cert, *tls_key,
+        *tls_ca;
     int heapcheck, no_strip_temp, show_addresses, keeps_handler, normalize, noinlines, all_frames,
         no_browser, call_tree, showcolumns, intel_syntax, topproto, timeout, trim, relative,
         compact_labels;

@@ -11,9 +11,12 @@
 #include <unistd.h>
 
 #include "cli/terminal.h"
+#include "report/estimate.h"
 #include "report/label_frames.h"
 #include "report/read.h"
+#include "report/regular.h"
 #include "report/symbols.h"
+#include "report/text.h"
 
 /* ---- messages */
 
@@ -22,9 +25,10 @@ const char *said_by = "vitrine";
 static void say(const char *how, const char *format, va_list ap) {
     (void)fflush(stdout);
     progress_end();
-    (void)fprintf(stderr, "%s: %s: ", said_by, how);
-    (void)vfprintf(stderr, format, ap);
-    (void)fputc('\n', stderr);
+    char *line = NULL;
+    if (vasprintf(&line, format, ap) < 0) report_no_memory();
+    (void)fprintf(stderr, "%s: %s: %s\n", said_by, how, text_shown(line));
+    free(line);
 }
 
 void say_error(const char *format, ...) {
@@ -68,8 +72,7 @@ static void scale_to(struct profile *p, const struct profile *base) {
         uint32_t same = profile_find_type(base, profile_text(p, p->types[t].name));
         double total = profile_total(p, t);
         if (same == PROFILE_NONE || total == 0) continue;
-        double factor = profile_total(base, same) / total;
-        for (uint32_t i = 0; i < p->n_samples; i++) p->values[(size_t)i * p->n_types + t] *= factor;
+        profile_scale(p, t, profile_total(base, same) / total);
     }
 }
 
@@ -81,9 +84,14 @@ static bool merge(struct profile *p, const struct profile *more, const char *pat
     return false;
 }
 
+struct report_options report_options_from(const struct settings *s) {
+    return (struct report_options){
+        .thread = s->thread, .keeps_handler = s->keeps_handler, .max_bytes = s->limit};
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
 static bool read_into(struct settings *s, struct profile **p, const char *path) {
-    struct report_options o = {.thread = s->thread, .keeps_handler = s->keeps_handler};
+    struct report_options o = report_options_from(s);
     struct report_error e;
     struct profile *more = NULL;
     if (load_is_remote(path))
@@ -113,6 +121,59 @@ static void set_base_totals(struct profile *p, const struct profile *base) {
     }
 }
 
+/* ---- two builds */
+
+static bool has_location(const struct profile *p, uint32_t mapping, bool is_named) {
+    for (uint32_t i = 0; i < p->n_locations; i++)
+        if (p->locations[i].mapping == mapping && (p->locations[i].n_lines > 0) == is_named)
+            return true;
+    return false;
+}
+
+static bool has_no_names(const struct profile *p, uint32_t mapping) {
+    return has_location(p, mapping, false) && !has_location(p, mapping, true);
+}
+
+static bool is_other_build(const struct profile *p, uint32_t mapping, const struct profile *base,
+                           uint32_t of_base) {
+    const struct profile_mapping *m = &p->mappings[mapping], *b = &base->mappings[of_base];
+    const char *file = profile_text(p, m->file), *other = profile_text(base, b->file);
+    const char *name = strrchr(file, '/'), *other_name = strrchr(other, '/');
+    return m->build_id && b->build_id && name && other_name && strcmp(name, other_name) == 0 &&
+           strcmp(profile_text(p, m->build_id), profile_text(base, b->build_id)) != 0;
+}
+
+/* What was said of a file that is not the one that ran; one line about it suffices. */
+static void drop_notes(struct profile *p, uint32_t mapping) {
+    const char *file = profile_text(p, p->mappings[mapping].file);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_notes; i++)
+        if (strstr(profile_text(p, p->notes[i]), file) == NULL) p->notes[n++] = p->notes[i];
+    p->n_notes = n;
+}
+
+static void note_nameless(struct profile *p, uint32_t mapping, const char *path) {
+    char file[512];
+    (void)snprintf(file, sizeof file, "%s", profile_text(p, p->mappings[mapping].file));
+    drop_notes(p, mapping);
+    profile_note(
+        p,
+        "'%s' is of another build of '%s', and has no names: functions of the two cannot be "
+        "matched; 'vitrine symbolize' stores names while the program is there",
+        path, file);
+}
+
+/* Functions of two builds meet by their names. Where a side has none, somebody must know. */
+static void note_builds(struct profile *p, const char *path, struct profile *base,
+                        const char *base_path) {
+    for (uint32_t i = 0; i < p->n_mappings; i++)
+        for (uint32_t k = 0; k < base->n_mappings; k++) {
+            if (!is_other_build(p, i, base, k)) continue;
+            if (has_no_names(base, k)) note_nameless(base, k, base_path);
+            if (has_no_names(p, i)) note_nameless(p, i, path);
+        }
+}
+
 /* The bases, added up, have their names looked up by themselves: they may be of another build at the same path. */
 static bool subtract(struct settings *s, struct profile *p) {
     struct symbols_options so = symbols_from(s);
@@ -121,9 +182,14 @@ static bool subtract(struct settings *s, struct profile *p) {
     for (const char *const *b = s->bases; is_good && *b; b++) is_good = read_into(s, &base, *b);
     if (is_good && base) {
         if (!s->no_symbols) symbols_resolve(base, &so);
+        if (!s->no_symbols) note_builds(p, s->files[0], base, s->bases[0]);
         if (s->normalizes) scale_to(p, base);
         if (s->of && strcmp(s->of, "base") == 0) set_base_totals(p, base);
+        bool is_one_run = !s->normalizes && estimate_is_one_run(p, base);
+        bool is_later = p->duration_ns >= base->duration_ns;
+        uint32_t n_before = p->n_samples;
         is_good = merge(p, base, s->bases[0], -1);
+        if (is_good && is_one_run) estimate_one_run(p, n_before, is_later);
     }
     profile_free(base);
     return is_good;
@@ -161,19 +227,22 @@ static void set_build_id(struct profile *p, const char *build_id) {
         if (p->mappings[i].file == program) p->mappings[i].build_id = id;
 }
 
+bool load_program(struct settings *s) {
+    if (!take_program(s)) return false;
+    if (s->program == NULL || report_is_program(s->program)) return true;
+    int fd = regular_open(s->program);
+    if (fd < 0 && fd != -EINVAL)
+        say_error("'%s': cannot open: %s", s->program, strerror(-fd));
+    else
+        say_error("'%s' is not a program", s->program);
+    if (fd >= 0) (void)close(fd);
+    return false;
+}
+
 struct profile *load_profiles(struct settings *s) {
     struct profile *p = NULL;
     progress_begin();
-    if (!take_program(s)) return NULL;
-    if (s->program && !report_is_program(s->program)) {
-        FILE *f = fopen(s->program, "re");
-        if (f == NULL)
-            say_error("'%s': cannot open: %s", s->program, strerror(errno));
-        else
-            say_error("'%s' is not a program", s->program);
-        if (f) (void)fclose(f);
-        return NULL;
-    }
+    if (!load_program(s)) return NULL;
     bool is_good = true;
     for (uint32_t i = 0; is_good && i < s->n_files; i++) is_good = read_into(s, &p, s->files[i]);
     if (!is_good || p == NULL) {
@@ -210,26 +279,15 @@ static bool type_from(const struct settings *s, const struct profile *p, uint32_
 }
 
 static bool by_from(const char *word, enum view_by *by) {
-    static const char *const words[] = {[VIEW_FUNCTIONS] = "functions",
-                                        [VIEW_FILE_FUNCTIONS] = "filefunctions",
-                                        [VIEW_LINES] = "lines",
-                                        [VIEW_FILES] = "files",
-                                        [VIEW_ADDRESSES] = "addresses"};
-    *by = VIEW_FUNCTIONS;
-    if (word == NULL) return true;
-    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], word) == 0) {
-            *by = (enum view_by)i;
-            return true;
-        }
+    int i = word ? word_find(WORDS_OF_BY, word) : (int)VIEW_FUNCTIONS;
+    *by = i < 0 ? VIEW_FUNCTIONS : (enum view_by)i;
+    if (i >= 0) return true;
     say_error("'--by' is functions, filefunctions, lines, files or addresses, not '%s'", word);
     return false;
 }
 
 static bool of_is_known(const char *word) {
-    if (word == NULL || strcmp(word, "all") == 0 || strcmp(word, "rest") == 0 ||
-        strcmp(word, "base") == 0)
-        return true;
+    if (word == NULL || word_find(WORDS_OF_OF, word) >= 0) return true;
     say_error("'--of' is all, rest or base, not '%s'", word);
     return false;
 }
@@ -238,6 +296,7 @@ bool view_options_from(const struct settings *s, const struct profile *p, struct
                        int *status) {
     *o = (struct view_options){.full_names = s->full_names,
                                .mangled_names = s->mangled_names,
+                               .tells_instances = !s->is_old_name,
                                .shows_address = s->shows_address,
                                .no_inlines = s->no_inlines,
                                .all_frames = s->all_frames,
@@ -288,7 +347,8 @@ struct view_print print_from(const struct settings *s, FILE *out) {
                                                 : TABLE_AS_TEXT,
                                .n_max = s->n_max,
                                .width = terminal_width(out),
-                               .has_colour = terminal_has_colour(out)};
+                               .has_colour = terminal_has_colour(out),
+                               .has_errors = true};
 }
 
 const char *title_from(const struct settings *s) {
@@ -309,40 +369,7 @@ const char *picture_title(const struct settings *s, char *out, size_t n_bytes) {
     return out;
 }
 
-/* ---- the output */
-
-FILE *output_open(const struct settings *s) {
-    if (s->output == NULL || strcmp(s->output, "-") == 0) return stdout;
-    FILE *out = fopen(s->output, "we");
-    if (out == NULL) say_error("cannot write '%s': %s", s->output, strerror(errno));
-    return out;
-}
-
-int output_close(const struct settings *s, FILE *out) {
-    bool is_bad = fflush(out) != 0 || ferror(out);
-    int why = errno;
-    if (out != stdout && fclose(out) != 0 && !is_bad) {
-        is_bad = true;
-        why = errno;
-    }
-    if (!is_bad) return EXIT_FINE;
-    say_error("cannot write '%s': %s", s->output && out != stdout ? s->output : "standard output",
-              strerror(why));
-    return EXIT_COULD_NOT;
-}
-
-/* A device or a pipe is not ours to remove. */
-static void discard(const char *path) {
-    struct stat st;
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) (void)unlink(path);
-}
-
-int output_finish(const struct settings *s, FILE *out, int status) {
-    int closed = output_close(s, out);
-    if (status == EXIT_FINE) status = closed;
-    if (status != EXIT_FINE && out != stdout) discard(s->output);
-    return status;
-}
+/* ---- from files to a file */
 
 int write_of_view(struct settings *s, view_writer *write, const void *context) {
     struct profile *p;

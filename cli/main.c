@@ -1,15 +1,16 @@
 /* main.c - finds the command, or the dialect by the name we were called by. Climate: cli. */
 #include "cli/command.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <vitrine.h>
 
 const struct command *const commands[] = {
-    &cmd_run,    &cmd_top,     &cmd_tree, &cmd_peek,  &cmd_list,  &cmd_disasm,
-    &cmd_traces, &cmd_tags,    &cmd_diff, &cmd_flame, &cmd_graph, &cmd_collapsed,
-    &cmd_raw,    &cmd_convert, &cmd_ps,   &cmd_ctl,   NULL,
+    &cmd_run,       &cmd_top,  &cmd_tree,  &cmd_peek,  &cmd_list,      &cmd_disasm, &cmd_traces,
+    &cmd_tags,      &cmd_diff, &cmd_flame, &cmd_graph, &cmd_collapsed, &cmd_raw,    &cmd_convert,
+    &cmd_symbolize, &cmd_ps,   &cmd_ctl,   &cmd_check, &cmd_read,      &cmd_core,   NULL,
 };
 
 static void help(FILE *out) {
@@ -94,12 +95,21 @@ static int vitrine(int argc, char **argv) {
     return run(c, argc - 2, argv + 2);
 }
 
+/* A file of ours must not become standard output or error because that was closed: warnings would go into it. The numbers
+ * are taken; reading and writing there fail as before. */
+static void take_numbers(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", (fd == 0 ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+}
+
 /* What was written without a file to close, such as help, may have found the disk full. */
 int main(int argc, char **argv) {
     const struct settings to_stdout = {0};
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     const char *name = slash ? slash + 1 : argc > 0 ? argv[0] : "vitrine";
     bool is_old = is_old_name(name);
+    take_numbers();
     int status = is_old ? dialect_pprof(name, argc - 1, argv + 1) : vitrine(argc, argv);
     if (status != EXIT_FINE || output_close(&to_stdout, stdout) == EXIT_FINE) return status;
     return is_old ? 1 : EXIT_COULD_NOT;

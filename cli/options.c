@@ -1,25 +1,42 @@
 /* options.c - the options as rows, their parser and their help. Climate: cli. */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct settings, field)
 
+/* Rows of two groups. */
+#define PROGRAM_ROW                                                                                \
+    {                                                                                              \
+        "program", 0, OPTION_TEXT, AT(program), "FILE",                                            \
+            "where the program is now; an ELF file among the arguments is taken for it"            \
+    }
+#define PATH_ROW                                                                                   \
+    {                                                                                              \
+        "path", 0, OPTION_LIST, AT(moves), "OLD=NEW",                                              \
+            "look for binaries below NEW instead of OLD; may be repeated"                          \
+    }
+#define LIMIT_ROW                                                                                         \
+    {                                                                                                     \
+        "limit", 0, OPTION_LIMIT, AT(limit), "SIZE",                                                      \
+            "read so much of a profile, unpacked; 0: all (default: 2G, and 1000 times its size past 64M)" \
+    }
+
 const struct option_row options_data[] = {
-    {"program", 0, OPTION_TEXT, AT(program), "FILE",
-     "where the program is now; an ELF file among the arguments is taken for it"},
+    PROGRAM_ROW,
     {"type", 't', OPTION_TEXT, AT(type), "NAME",
      "which values: inuse_space, alloc_objects, cpu ... (default: the file's own)"},
     {"thread", 0, OPTION_TEXT, AT(thread), "N",
      "only this thread of a jemalloc profile (default: all)"},
-    {"path", 0, OPTION_LIST, AT(moves), "OLD=NEW",
-     "look for binaries below NEW instead of OLD; may be repeated"},
+    PATH_ROW,
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
     {"seconds", 0, OPTION_NUMBER, AT(n_seconds), "N",
      "how long a CPU profile of HOST:PORT shall take (default: 30)"},
     {"timeout", 0, OPTION_NUMBER, AT(timeout_s), "SECONDS",
-     "wait so long for each answer of HOST:PORT (default: 60, and a CPU profile's own time)"},
+     "all answers of HOST:PORT must come within (default: 60 for each, and a CPU profile's time)"},
+    LIMIT_ROW,
     {0},
 };
 /* Of all but diff, whose first profile is the base. */
@@ -39,7 +56,7 @@ const struct option_row options_filter[] = {
      "only samples with that label: [KEY=]RE, or a range of numbers: bytes=4kb:1mb"},
     {"tag-ignore", 0, OPTION_TEXT, AT(tag_ignore), "LABEL", "no samples with one"},
     {"all-frames", 0, OPTION_FLAG, AT(all_frames), NULL,
-     "keep the allocator's own frames of heap profiles"},
+     "keep the frames of allocators and, in tree, of libraries and of recursion"},
     {"drop-negative", 0, OPTION_FLAG, AT(drop_negative), NULL, "of a difference, only what grew"},
     {0},
 };
@@ -61,6 +78,11 @@ const struct option_row options_form[] = {
     {"csv", 0, OPTION_FLAG, AT(csv), NULL, "comma separated values"},
     {0},
 };
+const struct option_row options_group[] = {
+    {"group", 0, OPTION_TEXT, AT(group), "KEY",
+     "a table for each thread, module, source file, or value of the label KEY"},
+    {0},
+};
 const struct option_row options_output[] = {
     {"output", 'o', OPTION_TEXT, AT(output), "FILE", "write there (default: standard output)"},
     {0},
@@ -76,6 +98,12 @@ const struct option_row options_flame[] = {
     {0},
 };
 
+const struct option_row options_names[] = {
+    PROGRAM_ROW,
+    PATH_ROW,
+    LIMIT_ROW,
+    {0},
+};
 const struct option_row options_ps[] = {
     {"json", 0, OPTION_FLAG, AT(json), NULL, "JSON, in bytes"},
     {0},
@@ -144,7 +172,36 @@ static void say_unknown(const struct command *c, const char *name, size_t n) {
         say_error("unknown option '--%.*s'; 'vitrine %s --help' lists them", (int)n, name, c->name);
 }
 
+int word_find(const char *words, const char *word) {
+    size_t n = strlen(word);
+    for (int i = 0; *words; i++) {
+        size_t length = strcspn(words, " ");
+        if (length == n && memcmp(words, word, n) == 0) return i;
+        words += length + strspn(words + length, " ");
+    }
+    return -1;
+}
+
 /* ---- setting */
+
+bool bytes_read(const char *word, uint64_t *out) {
+    static const char units[] = "KMGT";
+    char *end;
+    if (*word < '0' || *word > '9') return false;
+    errno = 0;
+    unsigned long long n = strtoull(word, &end, 10);
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    if (errno != 0 || (*end && (unit == NULL || strlen(end) > 1))) return false;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    *out = (uint64_t)n << shift;
+    return *out >> shift == n;
+}
+
+bool limit_read(const char *word, uint64_t *out) {
+    if (!bytes_read(word, out)) return false;
+    if (*out == 0) *out = INTAKE_ANY;
+    return true;
+}
 
 static bool set_value(const struct option_row *o, const char *value, struct settings *s) {
     void *field = (char *)s + o->offset;
@@ -161,6 +218,10 @@ static bool set_value(const struct option_row *o, const char *value, struct sett
         *(uint32_t *)field = (uint32_t)n;
         return true;
     }
+    case OPTION_LIMIT:
+        if (limit_read(value, field)) return true;
+        say_error("'--%s' wants a number of bytes such as 512M, not '%s'", o->name, value);
+        return false;
     case OPTION_LIST: {
         const char **list = field;
         unsigned n = 0;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "report/text.h"
+
 enum row_kind { SWITCH, TEXT, LIST, INTEGER, REAL, NOTHING, NOTHING_ON, PAGES };
 enum whose { BOTH, PPROF, JEPROF, GO };
 
@@ -77,11 +79,12 @@ void pprof_help(const struct asked *a, FILE *out) {
 }
 
 int pprof_usage_error(const struct asked *a, const char *format, ...) {
-    char line[600];
+    char raw[600], line[600];
     va_list ap;
     va_start(ap, format);
-    (void)vsnprintf(line, sizeof line, format, ap);
+    (void)vsnprintf(raw, sizeof raw, format, ap);
     va_end(ap);
+    text_shown_to(raw, line, sizeof line);
     if (a->is_prompt) { /* the next line is to come */
         (void)fprintf(stderr, "%s\n", line);
         return 1;

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/text.h"
+
 #define DEFAULT_ROWS 10
 #define HISTORY_LINES 200
 #define MAX_WORDS 1000 /* characters of joined words */
@@ -122,7 +124,7 @@ static void help(const struct prompt_settings *now, const char *word) {
         if (rows[i].help) (void)printf("  %s\n", rows[i].help);
         is_known = true;
     }
-    if (!is_known) (void)fprintf(stderr, "Unknown command: %s\n", word);
+    if (!is_known) (void)fprintf(stderr, "Unknown command: %s\n", text_shown(word));
     if (*word != '\0') return;
     (void)puts("  help [NAME], quit\n\n  FILE: '>name' at the end of a command writes there.");
     prompt_settings_help(now);
@@ -152,7 +154,8 @@ static void report(const struct asked *a, const struct settings *s, struct profi
     if (!is_pattern && l->focus[0]) settings.focus = l->focus;
     if (l->ignore[0]) {
         settings.ignore = l->ignore;
-        (void)fprintf(stderr, "Ignoring samples in call stacks that match '%s'\n", l->ignore);
+        (void)fprintf(stderr, "Ignoring samples in call stacks that match '%s'\n",
+                      text_shown(l->ignore));
     }
     settings.cum |= l->cum;
     settings.full_names = s->full_names || r->mode == OUT_COLLAPSED;

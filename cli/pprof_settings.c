@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/text.h"
+
 #define COMMENT "//:" /* behind values that `options` prints, and in what is pasted from there */
 
 static const char *const orders[] = {"cum", "flat", NULL}, *const grains[] = {
@@ -75,7 +77,7 @@ static bool is_type(const struct profile *p, const char *value) {
 
 static void put_types(const struct profile *p, FILE *out) {
     for (uint32_t t = 0; t < p->n_types; t++)
-        (void)fprintf(out, "%s%s", t ? " | " : "[", profile_text(p, p->types[t].name));
+        (void)fprintf(out, "%s%s", t ? " | " : "[", text_shown(profile_text(p, p->types[t].name)));
     (void)fputc(']', out);
 }
 
@@ -85,9 +87,9 @@ static void assign(struct prompt_settings *s, const struct profile *p, const cha
     if (what->is_early) {
         (void)fprintf(stderr, "%s counts while the profile is read: give it as an option\n", name);
     } else if (what->choices && !is_choice(what, value)) {
-        (void)fprintf(stderr, "invalid \"%s\" value \"%s\"\n", name, value);
+        (void)fprintf(stderr, "invalid \"%s\" value \"%s\"\n", name, text_shown(value));
     } else if (strcmp(name, "sample_index") == 0 && !is_type(p, value)) {
-        (void)fprintf(stderr, "sample_index \"%s\" must be one of: ", value);
+        (void)fprintf(stderr, "sample_index \"%s\" must be one of: ", text_shown(value));
         put_types(p, stderr);
         (void)fputc('\n', stderr);
     } else {
@@ -140,7 +142,7 @@ static void put_settings(const struct prompt_settings *s, const struct profile *
         uint32_t type = profile_find_type(p, pprof_type(&s->asked, p));
         if (strcmp(name, "sample_index") == 0 && type != PROFILE_NONE)
             (void)snprintf(value, sizeof value, "%s", profile_text(p, p->types[type].name));
-        (void)fprintf(out, "  %-25s = %-20s ", name, is_default ? "-1" : value);
+        (void)fprintf(out, "  %-25s = %-20s ", name, is_default ? "-1" : text_shown(value));
         if (is_default) (void)fputs(COMMENT " default", out);
         put_comment(&all[i], p, out);
         (void)fputc('\n', out);
@@ -191,7 +193,7 @@ static bool obey_words(struct prompt_settings *s, char *first, const char *rest)
         return true;
     }
     if (*rest == '\0' || setting_named(first) == NULL) return false;
-    (void)fprintf(stderr, "did you mean: %s=%s\n", first, rest);
+    (void)fprintf(stderr, "did you mean: %s=%s\n", first, text_shown(rest));
     return true;
 }
 

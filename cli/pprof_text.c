@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/names.h"
+#include "report/text.h"
 
 /* ---- units */
 
@@ -65,7 +66,7 @@ static void put_total(const struct asked *a, const struct old_unit *u, double to
     char text[64];
     if (total == 0 && !a->is_prompt) return;
     (void)fputs("Total", out);
-    if (a->thread) (void)fprintf(out, " (t%s)", a->thread);
+    if (a->thread) (void)fprintf(out, " (t%s)", text_shown(a->thread));
     (void)fprintf(out, ": %s %s\n", pprof_number(u, total, text, sizeof text), u->name);
 }
 
@@ -87,12 +88,12 @@ void pprof_put_text(const struct asked *a, const struct view *v, const struct vi
         double shown_flat = per ? divided(n->flat, per->nodes[node].flat) : n->flat;
         double shown_cum = per ? divided(n->cum, per->nodes[node].cum) : n->cum;
         sum += n->flat;
-        (void)fprintf(out, "%8s %6s %6s %8s %6s %s\n",
-                      pprof_number(&u, shown_flat, flat, sizeof flat),
-                      percent(n->flat, whole, flat_share, sizeof flat_share),
-                      percent(sum, whole, sum_share, sizeof sum_share),
-                      pprof_number(&u, shown_cum, cum, sizeof cum),
-                      percent(n->cum, whole, cum_share, sizeof cum_share), view_name(v, node));
+        (void)fprintf(
+            out, "%8s %6s %6s %8s %6s %s\n", pprof_number(&u, shown_flat, flat, sizeof flat),
+            percent(n->flat, whole, flat_share, sizeof flat_share),
+            percent(sum, whole, sum_share, sizeof sum_share),
+            pprof_number(&u, shown_cum, cum, sizeof cum),
+            percent(n->cum, whole, cum_share, sizeof cum_share), text_shown(view_name(v, node)));
     }
 }
 
@@ -104,11 +105,11 @@ void pprof_tell_filters(const struct asked *a, const struct settings *s, const s
     (void)pprof_number(&u, v->total, total, sizeof total);
     const char *share = percent(v->shown, v->total, text, sizeof text);
     if (s->focus)
-        (void)fprintf(out, "After focusing on '%s': %s %s of %s (%s)\n", s->focus, shown, u.name,
-                      total, share);
+        (void)fprintf(out, "After focusing on '%s': %s %s of %s (%s)\n", text_shown(s->focus),
+                      shown, u.name, total, share);
     if (s->ignore)
-        (void)fprintf(out, "After ignoring '%s': %s %s of %s (%s)\n", s->ignore, shown, u.name,
-                      total, share);
+        (void)fprintf(out, "After ignoring '%s': %s %s of %s (%s)\n", text_shown(s->ignore), shown,
+                      u.name, total, share);
 }
 
 /* ---- the stacks */
@@ -127,9 +128,11 @@ static void put_place(const struct profile *p, const struct profile_location *l,
             (void)snprintf(place, sizeof place, "%s:%u", profile_text(p, f->file), line->line);
     }
     if (is_leak)
-        (void)fprintf(out, "\t@ %016" PRIx64 " %s %s\n", l->address, name, place);
+        (void)fprintf(out, "\t@ %016" PRIx64 " %s %s\n", l->address, text_shown(name),
+                      text_shown(place));
     else
-        (void)fprintf(out, "(%016" PRIx64 ") %s:%s\n", l->address, place, name);
+        (void)fprintf(out, "(%016" PRIx64 ") %s:%s\n", l->address, text_shown(place),
+                      text_shown(name));
 }
 
 /* `first`: what stands before the first line; the others are indented as far. */

@@ -12,6 +12,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "report/regular.h"
+
 #define LIBRARY "libvitrine.so.1"
 #define MAX_SCRIPTS 4 /* interpreters that are scripts again, as the kernel allows */
 
@@ -185,7 +187,7 @@ bool preload_is_possible(const char *program, struct report_error *e) {
     bool is_possible = true, is_script = true;
     (void)snprintf(path, sizeof path, "%s", program);
     for (unsigned i = 0; is_script && i < MAX_SCRIPTS; i++) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int fd = regular_open(path);
         if (fd < 0) return true; /* it may be run and not read: see what happens */
         is_script = interpreter_of(fd, path);
         if (!is_script) is_possible = judge(path, fd, e) == 0;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli/command.h"
+#include "cli/residence.h"
 
 /* What the name of a file tells. */
 struct dump_name {
@@ -21,8 +22,9 @@ struct probe {
     const char *prefix;
     /* Behind NAME, is it a file of this probe? */
     bool (*read_name)(const char *rest, struct dump_name *out);
-    const char *what; /* for people: "no WHAT profile" */
-    const char *none; /* and why that may be */
+    const char *what;   /* for people: "no WHAT profile" */
+    const char *none;   /* and why that may be */
+    const char *little; /* of processes without files: what they did */
 };
 extern const struct probe probes[]; /* ended by a row without variable */
 static inline bool probe_is_asked(const struct probe *p, const struct settings *s) {
@@ -37,6 +39,8 @@ struct run {
     struct timespec began; /* wall clock, as files are dated */
     double seconds;
     double peak_resident_bytes;
+    struct residence residence; /* what it was */
+    struct boxes *boxes;        /* run_boxes.h */
 };
 
 bool run_heap_name(const char *rest, struct dump_name *out); /* .PID.NNNN.heap, .PID.peak.heap */

@@ -11,16 +11,28 @@
 #include "cli/run.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "cli/run_summary.h"
+#include "cli/symbolize.h"
+#include "report/estimate.h"
 #include "report/read.h"
+#include "report/symbols.h"
+#include "report/text.h"
 
 #define N_SITES 10
+#define SPARK_COLUMNS 60
+#define UNSEEN 0.02          /* of what was resident: more is told */
+#define LITTLE_BYTES 1048576 /* allocated by a child in all: no files for less */
+#define LITTLE_FILE 262144   /* a larger file is kept without a look into it */
+#define THINNED 0.98 /* of the samples that the period promises: fewer, and some were thinned out */
 #define FEW_SAMPLES 100 /* a site of a tenth is then off by a third, more often than not */
 
 /* ---- the files */
@@ -79,14 +91,20 @@ static bool is_earlier(struct timespec a, struct timespec b) {
     return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec < b.tv_nsec);
 }
 
-/* If it is the probe's, and was written since the program began. */
+/* Is it the probe's, and was written since the program began? */
+static bool is_of_run(const struct run *r, const struct probe *p, const char *file, int folder,
+                      struct dump_name *name, struct stat *st) {
+    size_t n = strlen(r->name);
+    *name = (struct dump_name){0};
+    return strncmp(file, r->name, n) == 0 && p->read_name(file + n, name) &&
+           fstatat(folder, file, st, 0) == 0 && !is_earlier(st->st_mtim, r->began);
+}
+
 static void note_file(struct found *f, const struct run *r, const struct probe *p, const char *file,
                       int folder) {
     struct stat st;
-    struct dump_name name = {0};
-    size_t n = strlen(r->name);
-    if (strncmp(file, r->name, n) != 0 || !p->read_name(file + n, &name)) return;
-    if (fstatat(folder, file, &st, 0) != 0 || is_earlier(st.st_mtim, r->began)) return;
+    struct dump_name name;
+    if (!is_of_run(r, p, file, folder, &name, &st)) return;
     struct dumps *d = dumps_of(f, name.pid > 0 ? name.pid : r->pid);
     if (name.is_peak) {
         (void)snprintf(d->peak, sizeof d->peak, "%s", file);
@@ -105,6 +123,22 @@ static struct found find_files(const struct run *r, const struct probe *p) {
         note_file(&f, r, p, d->d_name, dirfd(folder));
     (void)closedir(folder);
     return f;
+}
+
+/* The files that are not shown get their names last, when the user has his report. */
+static void name_others(const struct run *r, const struct probe *p, struct symbolizing *y) {
+    char path[PATH_MAX];
+    struct stat st;
+    struct dump_name name;
+    DIR *folder = opendir(r->folder);
+    y->is_quiet = true;
+    for (const struct dirent *d; folder && (d = readdir(folder)) != NULL;) {
+        if (!is_of_run(r, p, d->d_name, dirfd(folder), &name, &st) || !S_ISREG(st.st_mode))
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", r->folder, d->d_name);
+        (void)symbolize_file(y, path);
+    }
+    if (folder) (void)closedir(folder);
 }
 
 static struct profile *read_last(const struct run *r, const struct dumps *d) {
@@ -134,6 +168,57 @@ static const struct dumps *choose(const struct found *f, const struct run *r,
     return best;
 }
 
+/* ---- processes that did next to nothing */
+
+typedef void visit_dump(void *context, int folder, const char *file, bool is_peak);
+
+/* Everything that one process wrote in this run for the probe. */
+static void each_dump(const struct run *r, const struct probe *p, pid_t pid, visit_dump *visit,
+                      void *context) {
+    DIR *folder = opendir(r->folder);
+    size_t n = strlen(r->name);
+    struct stat st;
+    if (folder == NULL) return;
+    for (const struct dirent *d; (d = readdir(folder)) != NULL;) {
+        struct dump_name name = {0};
+        if (strncmp(d->d_name, r->name, n) != 0 || !p->read_name(d->d_name + n, &name)) continue;
+        if (name.pid != pid || fstatat(dirfd(folder), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (!is_earlier(st.st_mtim, r->began))
+            visit(context, dirfd(folder), d->d_name, name.is_peak);
+    }
+    (void)closedir(folder);
+}
+
+static void remove_dump(void *context, int folder, const char *file, bool is_peak) {
+    (void)context, (void)is_peak;
+    (void)unlinkat(folder, file, 0);
+}
+
+/* Too little to be worth a file: less than LITTLE_BYTES of all that was allocated, or no time at all. */
+static bool is_little(const struct run *r, const struct dumps *d) {
+    if (d->n_bytes > LITTLE_FILE || d->last[0] == '\0') return false;
+    struct profile *p = read_last(r, d);
+    if (p == NULL) return false;
+    uint32_t type = profile_find_type(p, "alloc_space");
+    double total = profile_total(p, type == PROFILE_NONE ? p->default_type : type);
+    profile_free(p);
+    return total < (type == PROFILE_NONE ? 1 : LITTLE_BYTES);
+}
+
+/* Gives how many processes other than the chosen one lost their files. */
+static uint32_t leave_out_little(const struct run *r, const struct probe *p, const struct found *f,
+                                 const struct dumps *chosen) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const struct dumps *d = &f->all[i];
+        if (d == chosen || d->pid == r->pid || !is_little(r, d)) continue;
+        each_dump(r, p, d->pid, remove_dump, NULL);
+        n++;
+    }
+    return n;
+}
+
 /* ---- one profile */
 
 static double total_of(const struct profile *p, const char *type) {
@@ -141,17 +226,33 @@ static double total_of(const struct profile *p, const char *type) {
     return t == PROFILE_NONE ? 0 : profile_total(p, t);
 }
 
-static void put_line(const char *what, double bytes, double objects) {
+/* " ±6%" of a type's total; nothing when it is exact. */
+static void put_error(const struct profile *p, const char *type) {
+    char error[ESTIMATE_BYTES];
+    uint32_t t = profile_find_type(p, type);
+    if (t == PROFILE_NONE) return;
+    (void)estimate_text(profile_total(p, t), sqrt(profile_total_variance(p, t)), error);
+    if (*error) (void)fprintf(stderr, " %s", error);
+}
+
+static void put_line(const char *what, const struct profile *p, const char *space,
+                     const char *blocks) {
     char number[64];
+    double bytes = total_of(p, space), objects = total_of(p, blocks);
     (void)fprintf(stderr, "  %-16s %12s", what,
-                  table_number(table_unit_for("bytes", bytes), bytes, number, sizeof number));
-    if (objects > 0)
-        (void)fprintf(stderr, "  in %.0f block%s", objects, rint(objects) == 1 ? "" : "s");
+                  table_amount("bytes", bytes, number, sizeof number));
+    put_error(p, space);
+    if (objects > 0) {
+        (void)fprintf(stderr, "  in %.0f", objects);
+        put_error(p, blocks);
+        (void)fprintf(stderr, " block%s", rint(objects) == 1 ? "" : "s");
+    }
     (void)fputc('\n', stderr);
 }
 
-/* How many allocations were seen: a line of the profile has one size of block, and says how many there are by estimate. */
-static double n_seen(const struct profile *p) {
+/* How many allocations are seen at the period that the profile names: a line of it has one size of block, and says how many
+ * there are by estimate. */
+static double n_expected(const struct profile *p) {
     uint32_t objects = profile_find_type(p, "alloc_objects");
     uint32_t bytes = profile_find_type(p, "alloc_space");
     double n = 0;
@@ -169,12 +270,16 @@ static bool is_sampled(const struct profile *p) { return p->period > 1; }
 /* Of a heap profile: what is in use at the end, and what was in all. */
 static void put_heap(const struct profile *at_exit) {
     char number[64];
-    put_line("live at exit", total_of(at_exit, "inuse_space"), total_of(at_exit, "inuse_objects"));
-    put_line("allocated", total_of(at_exit, "alloc_space"), total_of(at_exit, "alloc_objects"));
+    put_line("live at exit", at_exit, "inuse_space", "inuse_objects");
+    put_line("allocated", at_exit, "alloc_space", "alloc_objects");
     if (!is_sampled(at_exit)) return;
-    double n = n_seen(at_exit), period = (double)at_exit->period;
-    (void)fprintf(stderr, "  %-16s %12.0f  one for each %s on average%s\n", "samples", n,
-                  table_number(table_unit_for("bytes", period), period, number, sizeof number),
+    double expected = n_expected(at_exit), period = (double)at_exit->period, n = expected;
+    if (profile_find_type(at_exit, "alloc_samples") != PROFILE_NONE)
+        n = total_of(at_exit, "alloc_samples");
+    bool is_thinned = n < THINNED * expected;
+    (void)fprintf(stderr, "  %-16s %12.0f  one for each %s%s%s\n", "samples", n,
+                  table_amount("bytes", period, number, sizeof number),
+                  is_thinned ? ", fewer in bursts" : " on average",
                   n < FEW_SAMPLES ? "; few: a smaller --rate, or --exact, sees more" : "");
 }
 
@@ -182,15 +287,36 @@ static void put_heap(const struct profile *at_exit) {
 
 static void put_end(const struct run *r) {
     char number[64];
-    (void)fprintf(stderr, "vitrine: %s ", r->name);
+    (void)fprintf(stderr, "vitrine: %s ", text_shown(r->name));
     if (WIFSIGNALED(r->ended))
         (void)fprintf(stderr, "was ended by signal %d (%s)", WTERMSIG(r->ended),
                       strsignal(WTERMSIG(r->ended)));
     else
         (void)fprintf(stderr, "ended with status %d", WEXITSTATUS(r->ended));
     (void)fprintf(stderr, " after %.2f s, at most %s resident\n", r->seconds,
-                  table_number(table_unit_for("bytes", r->peak_resident_bytes),
-                               r->peak_resident_bytes, number, sizeof number));
+                  table_amount("bytes", r->peak_resident_bytes, number, sizeof number));
+}
+
+/* "  resident  77.1MB  heap 16.2MB, other mappings 41.0MB, stacks 132kB, files 19.8MB": adds up to what the kernel says. */
+static void put_residence(const struct run *r) {
+    const struct residence *e = &r->residence;
+    char number[64];
+    const char *comma = "  ";
+    if (e->pid == 0) return;
+    double all = r->peak_resident_bytes, unseen = all - e->total; /* below zero: its counters lag */
+    (void)fprintf(stderr, "  %-16s %12s", "resident",
+                  table_amount("bytes", all, number, sizeof number));
+    for (unsigned i = 0; i < RESIDENCE_PARTS; i++) {
+        if (i == RESIDENCE_HEAP && !e->has_heap) continue;
+        (void)fprintf(
+            stderr, "%s%s%s %s", comma, i == RESIDENCE_MAPPINGS && !e->has_heap ? "heap and " : "",
+            residence_words[i], table_amount("bytes", e->bytes[i], number, sizeof number));
+        comma = ", ";
+    }
+    if (unseen > UNSEEN * all)
+        (void)fprintf(stderr, ", too short to be seen %s",
+                      table_amount("bytes", unseen, number, sizeof number));
+    (void)fputc('\n', stderr);
 }
 
 static void say_none(const struct run *r, const struct probe *p) {
@@ -202,30 +328,37 @@ static void say_none(const struct run *r, const struct probe *p) {
         say_warning("no %s profile: '%s' %s", p->what, r->name, p->none);
 }
 
-/* Of profiles that tell of time: words for it and for what was counted, and the latter's type. */
+/* Of profiles that tell of time, by their type: words for it and for what was counted, and the latter's type. */
 static const struct lasting {
-    enum profile_kind kind;
-    const char *time, *count, *count_type;
+    const char *type, *time, *count, *count_type;
 } lastings[] = {
-    {PROFILE_CPU, "CPU time", "samples", "samples"},
-    {PROFILE_CONTENTION, "time waited", "waits", "contentions"},
+    {"wall", "time passed", "samples", "samples"}, /* has a type cpu as well */
+    {"cpu", "CPU time", "samples", "samples"},
+    {"delay", "time waited", "waits", "contentions"},
 };
 
 static const struct lasting *lasting_of(const struct profile *p) {
     for (unsigned i = 0; p != NULL && i < sizeof lastings / sizeof *lastings; i++)
-        if (lastings[i].kind == p->kind) return &lastings[i];
+        if (profile_find_type(p, lastings[i].type) != PROFILE_NONE) return &lastings[i];
     return NULL;
 }
 
 /* What is shown of a process: one profile in detail. */
 struct subject {
     const struct run *run;
+    const struct settings *asked;
     const struct dumps *dumps;
     char last[PATH_MAX], peak[PATH_MAX], svg[PATH_MAX]; /* as the user would write them */
     const char *shown;                                  /* one of the first two */
     const char *type;                                   /* of its values; NULL: its own */
     const char *what;                                   /* that is */
     struct profile *figures;                            /* the last one, without names; or NULL */
+    bool has_names;                                     /* they are in the files */
+    const char *probe;                                  /* what made it */
+    uint32_t n_others, n_left_out; /* other processes: with files, and with too little for them */
+    struct summary *summary;
+    struct timeline over_time; /* of several profiles */
+    char page[PATH_MAX];       /* has it */
 };
 
 /* The peak, where it was recorded. Else what is in use at exit; where nothing is then, or all was recorded, what was
@@ -246,23 +379,89 @@ static void choose_view(struct subject *j) {
     }
 }
 
-static void draw(const struct view *v, const struct subject *j) {
+static void add_to_summary(const struct view *v, const struct subject *j) {
+    summary_add(j->summary, &(struct summary_probe){.what = j->probe,
+                                                    .pid = j->dumps->pid,
+                                                    .figures = j->figures,
+                                                    .shown = v,
+                                                    .moment = j->what,
+                                                    .is_peak = j->dumps->peak[0] != '\0',
+                                                    .last = j->dumps->last[0] ? j->last : NULL,
+                                                    .peak = j->dumps->peak[0] ? j->peak : NULL,
+                                                    .picture = v->n_stacks > 0 ? j->svg : NULL,
+                                                    .over_time = &j->over_time,
+                                                    .n_others = j->n_others,
+                                                    .n_left_out = j->n_left_out});
+}
+
+/* The flame graph as a picture, or as a page with the timeline. */
+static void draw(const struct view *v, const struct subject *j, const char *path, bool is_page) {
     char title[300];
-    struct settings to = {.output = j->svg};
+    struct settings to = {.output = path};
     (void)snprintf(title, sizeof title, "%s: %s", j->run->name, j->what);
     FILE *out = output_open(&to);
     if (out == NULL) return;
-    view_flame(v, out, title);
-    if (output_close(&to, out) == EXIT_FINE)
-        (void)fprintf(stderr, "  %-16s %s\n", "flame graph", j->svg);
+    if (is_page)
+        view_flame_page(v, out, title, &j->over_time);
     else
-        (void)remove(j->svg); /* half a picture */
+        view_flame(v, out, title);
+    if (output_close(&to, out) == EXIT_FINE)
+        (void)fprintf(stderr, "  %-16s %s\n", is_page ? "with timeline" : "flame graph",
+                      text_shown(path));
+}
+
+/* ---- the heap over time */
+
+static int by_time(const void *a, const void *b) {
+    const struct timeline_point *x = a, *y = b;
+    return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
+}
+
+/* Adds what was in use when the file was written. context: the subject */
+static void add_point(void *context, int folder, const char *file, bool is_peak) {
+    struct subject *j = context;
+    char path[PATH_MAX];
+    struct profile *p = NULL;
+    struct report_error e;
+    (void)folder;
+    (void)snprintf(path, sizeof path, "%s/%s", j->run->folder, file);
+    if (is_peak || report_read(path, &(struct report_options){0}, &p, &e) != 0) return;
+    *REPORT_PUSH(j->over_time.all, j->over_time.n, j->over_time.cap) =
+        (struct timeline_point){(double)p->duration_ns / 1e9, total_of(p, "inuse_space")};
+    profile_free(p);
+}
+
+/* From all profiles of the process, which --every asked for. */
+static void read_timeline(struct subject *j, const struct probe *p) {
+    struct timeline *t = &j->over_time;
+    if (j->asked->every == NULL || j->figures == NULL || j->figures->kind != PROFILE_HEAP) return;
+    t->unit = "bytes";
+    each_dump(j->run, p, j->dumps->pid, add_point, j);
+    if (t->n > 1) qsort(t->all, t->n, sizeof *t->all, by_time);
+}
+
+static bool is_ascii_only(void) {
+    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"}, *locale = NULL;
+    for (unsigned i = 0; i < 3 && (locale == NULL || *locale == '\0'); i++)
+        locale = getenv(names[i]);
+    return locale == NULL ||
+           (strcasestr(locale, "utf-8") == NULL && strcasestr(locale, "utf8") == NULL);
+}
+
+static void put_timeline(const struct subject *j) {
+    const struct timeline *t = &j->over_time;
+    char number[64];
+    if (t->n < 2) return;
+    (void)fprintf(stderr, "  %-16s ", "over time");
+    timeline_spark(t, SPARK_COLUMNS, is_ascii_only(), stderr);
+    (void)fprintf(stderr, "  at most %s in %u profiles, %.1f s\n",
+                  table_amount(t->unit, timeline_largest(t), number, sizeof number), t->n,
+                  t->all[t->n - 1].seconds);
 }
 
 static void put_figures(const struct subject *j, const struct view *v) {
     char number[64];
-    if (j->dumps->peak[0])
-        put_line("peak", total_of(v->p, "inuse_space"), total_of(v->p, "inuse_objects"));
+    if (j->dumps->peak[0]) put_line("peak", v->p, "inuse_space", "inuse_objects");
     if (j->figures == NULL) return;
     if (j->figures->kind == PROFILE_HEAP) {
         put_heap(j->figures);
@@ -270,61 +469,134 @@ static void put_figures(const struct subject *j, const struct view *v) {
     }
     const struct lasting *l = lasting_of(j->figures);
     if (l == NULL) return;
-    (void)fprintf(
-        stderr, "  %-16s %12s\n  %-16s %12.0f\n", l->time,
-        table_number(table_unit_for(view_unit(v), v->total), v->total, number, sizeof number),
-        l->count, total_of(j->figures, l->count_type));
+    (void)fprintf(stderr, "  %-16s %12s\n  %-16s %12.0f\n", l->time,
+                  table_amount(view_unit(v), v->total, number, sizeof number), l->count,
+                  total_of(j->figures, l->count_type));
+}
+
+/* A table of a label's values, of the last profile. */
+static void put_label(const struct subject *j, const char *key, const char *heading) {
+    struct view_options o = {.type = profile_find_type(j->figures, "alloc_space"), .tag_show = key};
+    struct report_error e;
+    struct view *v = view_new(j->figures, &o, &e);
+    if (v == NULL) return;
+    (void)fprintf(stderr, "%s:\n", heading);
+    (void)view_tags(v, &(struct view_print){.out = stderr}, &e);
+    view_free(v);
+}
+
+/* Where the program mapped memory itself. */
+static void put_mapped(const struct subject *j) {
+    struct settings s = {.all_frames = j->asked->all_frames};
+    struct symbols_options so = symbols_from(&s);
+    struct view_options o = {.type = profile_find_type(j->figures, "alloc_space"),
+                             .all_frames = j->asked->all_frames,
+                             .tag_focus = "mapped=."};
+    struct report_error e;
+    symbols_resolve(j->figures, &so);
+    struct view *v = view_new(j->figures, &o, &e);
+    if (v == NULL) return;
+    (void)fputs("mapped by the program itself, since its start:\n", stderr);
+    view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES});
+    view_free(v);
+}
+
+static void put_more(const struct subject *j, const struct view *v) {
+    if (v->p->kind != PROFILE_HEAP || j->figures == NULL) return;
+    if (j->asked->lifetimes)
+        put_label(j, "^lifetime$", "allocated and freed, by how long it lived at most");
+    if (j->asked->mmap) put_mapped(j);
 }
 
 static void put_subject(const struct subject *j) {
     const char *files[] = {j->shown};
-    struct settings s = {.files = files, .n_files = 1, .type = j->type};
+    struct settings s = {.files = files,
+                         .n_files = 1,
+                         .type = j->type,
+                         .all_frames = j->asked->all_frames,
+                         .no_symbols = j->has_names};
     struct profile *p;
     int status;
     struct view *v = load_view(&s, &p, &status);
     if (v == NULL) return;
     put_figures(j, v);
+    put_timeline(j);
     if (v->n_stacks > 0) {
-        (void)fprintf(stderr, "%s:\n", j->what);
-        view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES});
+        if (view_sites_by_function(v))
+            (void)fprintf(stderr, "%s, by function, of %u stacks:\n", j->what, v->n_stacks);
+        else
+            (void)fprintf(stderr, "%s:\n", j->what);
+        view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES, .has_errors = true});
+        put_more(j, v);
         (void)fprintf(stderr, "files:\n");
-        draw(v, j);
+        draw(v, j, j->svg, /* is_page */ false);
+        if (j->over_time.n > 1) draw(v, j, j->page, /* is_page */ true);
     }
-    if (j->dumps->peak[0]) (void)fprintf(stderr, "  %-16s %s\n", "peak profile", j->peak);
-    if (j->dumps->last[0]) (void)fprintf(stderr, "  %-16s %s\n", "last profile", j->last);
+    if (j->dumps->peak[0])
+        (void)fprintf(stderr, "  %-16s %s\n", "peak profile", text_shown(j->peak));
+    if (j->dumps->last[0])
+        (void)fprintf(stderr, "  %-16s %s\n", "last profile", text_shown(j->last));
+    add_to_summary(v, j);
     view_free(v);
     profile_free(p);
 }
 
-static void put_probe(const struct run *r, const struct probe *p) {
+/* Those that are shown. */
+static bool name_shown(const struct subject *j, struct symbolizing *y) {
+    y->is_quiet = false;
+    return (j->dumps->peak[0] == '\0' || symbolize_file(y, j->peak)) &&
+           (j->dumps->last[0] == '\0' || symbolize_file(y, j->last));
+}
+
+static void put_probe(const struct run *r, const struct settings *s, const struct probe *p,
+                      struct symbolizing *y, struct summary *summary) {
     struct found found = find_files(r, p);
-    struct subject j = {.run = r};
+    struct subject j = {.run = r, .asked = s, .probe = p->what, .summary = summary};
     const struct dumps *d = j.dumps = choose(&found, r, &j.figures);
     if (d == NULL) {
         say_none(r, p);
         return;
     }
+    j.n_left_out = leave_out_little(r, p, &found, d);
+    j.n_others = found.n - 1 - j.n_left_out;
     if (d->pid != r->pid)
         (void)fprintf(
             stderr,
             "  %s recorded nothing itself; this is its child with the largest %s profile, process %d\n",
-            r->name, p->what, (int)d->pid);
+            text_shown(r->name), p->what, (int)d->pid);
     (void)snprintf(j.last, sizeof j.last, "%s/%s", r->folder, d->last);
     (void)snprintf(j.peak, sizeof j.peak, "%s/%s", r->folder, d->peak);
     (void)snprintf(j.svg, sizeof j.svg, "%s/%s.%d.%s.svg", r->folder, r->name, (int)d->pid,
                    p->what);
+    (void)snprintf(j.page, sizeof j.page, "%s/%s.%d.%s.html", r->folder, r->name, (int)d->pid,
+                   p->what);
+    read_timeline(&j, p);
     choose_view(&j);
+    j.has_names = name_shown(&j, y);
     put_subject(&j);
-    uint32_t n_others = found.n - 1;
-    if (n_others > 0)
-        (void)fprintf(stderr, "  and those of %u other process%s in %s\n", n_others,
-                      n_others == 1 ? "" : "es", r->folder);
+    if (j.n_others > 0)
+        (void)fprintf(stderr, "  and those of %u other process%s in %s\n", j.n_others,
+                      j.n_others == 1 ? "" : "es", text_shown(r->folder));
+    if (j.n_left_out > 0)
+        (void)fprintf(stderr, "  none of %u other process%s that %s\n", j.n_left_out,
+                      j.n_left_out == 1 ? "" : "es", p->little);
     profile_free(j.figures);
+    free(j.over_time.all);
     free(found.all);
 }
 
 void run_report(const struct run *r, const struct settings *s) {
+    struct symbolizing y;
+    struct summary summary;
+    summary_begin(&summary, r, s);
     put_end(r);
+    put_residence(r);
+    symbolize_begin(&y, &(struct settings){0});
+    y.is_lenient = true;
     for (const struct probe *p = probes; p->variable; p++)
-        if (probe_is_asked(p, s)) put_probe(r, p);
+        if (probe_is_asked(p, s)) put_probe(r, s, p, &y, &summary);
+    for (const struct probe *p = probes; p->variable; p++)
+        if (probe_is_asked(p, s)) name_others(r, p, &y);
+    symbolize_end(&y);
+    summary_end(&summary, r);
 }

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "report/progress.h"
+#include "report/text.h"
 
 #define PATIENCE_MS 700 /* work that takes less is not told of */
 #define EVERY_MS 100
@@ -48,7 +49,8 @@ static void show(const char *what, const char *name, uint64_t done, uint64_t all
     line.shown_ms = now;
     line.is_shown = true;
     const char *slash = strrchr(name, '/');
-    (void)fprintf(stderr, "\r\033[K%s: %s '%.40s'", said_by, what, slash ? slash + 1 : name);
+    (void)fprintf(stderr, "\r\033[K%s: %s '%.40s'", said_by, what,
+                  text_shown(slash ? slash + 1 : name));
     if (all > 0)
         (void)fprintf(stderr, " %.0f%%", 100 * (double)done / (double)all);
     else

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "report/text.h"
+
 #define MAX_PROGRAMS 8
 
 /* In the order in which they are tried; $BROWSER before those of the browser. */
@@ -77,7 +79,8 @@ int viewer_show(const struct asked *a, const char *path) {
     char scale[32];
     const char *program = a->no_browser ? NULL : find_program(a->viewer);
     pid_t pid;
-    if (a->viewer == VIEWER_WEB) (void)fprintf(stderr, "Loading web page file://%s\n", path);
+    if (a->viewer == VIEWER_WEB)
+        (void)fprintf(stderr, "Loading web page file://%s\n", text_shown(path));
     if (a->no_browser) return 0;
     if (program == NULL) {
         say_error("there is no '%s' to show it; it is in '%s'", shows[a->viewer].programs[0], path);

@@ -21,6 +21,8 @@ function(vt_tcmalloc names name version words)
     string(REPLACE vitrine_names ${names} VT_STATIC_OBJECTS "${VT_STATIC_OBJECTS}")
     vt_library(${name} SHARED ${name} ${ARGN})
     set_target_properties(${name} PROPERTIES SOVERSION 4 VERSION ${version})
+    # a program that declares a flag by hand has a copy of it, which is the one that counts
+    target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions)
     vt_library(${name}_static STATIC ${name} ${ARGN})
     if(VT_COMPAT)
         install(TARGETS ${name} ${name}_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -41,6 +43,7 @@ vt_tcmalloc(tcmalloc_names tcmalloc_and_profiler 4.7.5 "malloc with heap and CPU
 # The debug libraries have other names in front: the same files, with blocks_guarded.h.
 vt_objects(tcmalloc_debug_names ${VT_OVERRIDE_SOURCES})
 target_compile_definitions(tcmalloc_debug_names PRIVATE VT_GUARDED_BLOCKS)
-set(VT_TC_DEBUG src/dialect/gperftools_debug.c src/dialect/gperftools_trace.c src/probe/guard_block.c)
+set(VT_TC_DEBUG src/dialect/gperftools_debug.c src/dialect/gperftools_trace.c src/probe/guard_block.c
+    src/dump/symbol.c)
 vt_tcmalloc(tcmalloc_debug_names tcmalloc_debug 4.6.5 "malloc with heap profiler that finds mistakes" ${VT_TC_FULL} ${VT_TC_DEBUG})
 vt_tcmalloc(tcmalloc_debug_names tcmalloc_minimal_debug 4.6.5 "malloc that finds mistakes" ${VT_TC_MINIMAL} ${VT_TC_DEBUG})

@@ -8,7 +8,7 @@
 #                    libmimalloc.so.3, .so.2, .a, mimalloc.o, the same (cmake/mimalloc.cmake)
 #   lib/pkgconfig    vitrine.pc, libprofiler.pc, libtcmalloc.pc and three more, jemalloc.pc, mimalloc.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
-#   include/         vitrine.h, vitrine-control.h; gperftools/*.h, and the same by their older path google/; mimalloc*.h
+#   include/         vitrine.h, vitrine-control.h, vitrine-box.h; gperftools/*.h, and the same by their older path google/; mimalloc*.h
 #   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
@@ -47,7 +47,8 @@ add_library(vitrine::static ALIAS vitrine_static)
 install(TARGETS vitrine vitrine_secure vitrine_static EXPORT vitrine-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/include/vitrine.h ${CMAKE_SOURCE_DIR}/include/vitrine-control.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${CMAKE_SOURCE_DIR}/include/vitrine.h ${CMAKE_SOURCE_DIR}/include/vitrine-control.h
+    ${CMAKE_SOURCE_DIR}/include/vitrine-box.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # ---- the CMake package
 

@@ -17,24 +17,24 @@ endif()
 # maps code in windows of 64 KiB around what is touched, so a program that does not profile never sees most of the second part;
 # what runs rarely, in either, is compiled for size. tests/risk/mem_footprint.sh sees to it.
 set(VT_SOURCES
-    src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/medium.c src/heap/large.c src/heap/remote.c src/heap/draw.c
+    src/heap/alloc.c src/heap/slab.c src/heap/shelf.c src/heap/spare.c src/heap/medium.c src/heap/large.c src/heap/remote.c src/heap/draw.c
     src/heap/chunk.c src/heap/recent.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
     src/life/start.c src/life/thread.c src/life/forks.c src/life/foreign.c src/life/exit.c src/life/purger.c src/life/control.c
-    src/probe/chance.c src/probe/exact.c src/life/heap_dump.c src/probe/sample.c src/heap/own_cache.c
-    src/os/region.c src/stack/unwind.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
+    src/probe/chance.c src/heap/count.c src/life/heap_dump.c src/probe/sample.c src/probe/exact.c src/heap/own_cache.c
+    src/os/region.c src/os/box.c src/os/box_take.c src/stack/unwind.c src/stack/recall.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
-    src/probe/sample_sites.c src/probe/table.c src/probe/growth.c src/probe/labels.c
+    src/probe/sample_sites.c src/probe/sample_records.c src/probe/sample_totals.c src/probe/table.c src/probe/growth.c src/probe/labels.c
     src/probe/maps.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
-    src/os/file.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/atlas.c src/heap/estate.c src/heap/holding.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/ranges.c
-    src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
+    src/os/file.c src/os/place.c src/os/draft.c src/os/box_file.c src/os/pressure.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/atlas.c src/heap/estate.c src/heap/holding.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/peak.c src/heap/ranges.c
+    src/stack/gone.c src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
-    src/dump/waits_source.c src/dump/contention_text.c
-    src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
+    src/dump/box_modules.c src/dump/waits_source.c src/dump/contention_text.c
+    src/life/box.c src/life/oom.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
-list(APPEND VT_SOURCES ${VT_SMALL_SOURCES})
+list(APPEND VT_SOURCES ${VT_SMALL_SOURCES} src/heap/sums.c)
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c
     src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
@@ -42,7 +42,7 @@ set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
 # What is wrapped of other libraries' functions, in shared libraries only.
 set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
-    src/dialect/locks.c)
+    src/dialect/locks.c src/dialect/rlimit.c)
 # The same, in the first window of code: most programs call it.
 set(VT_FIRST_WRAPPER_SOURCES src/dialect/sigaction.c)
 # The front door of libvitrine, src/life/upcalls.h.

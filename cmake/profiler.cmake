@@ -8,15 +8,16 @@
 
 set(VT_PROFILER_SOURCES
     src/base/lock.c src/base/text.c
-    src/os/memory.c src/os/arena.c src/os/region.c src/os/process.c src/os/file.c src/os/timer.c
+    src/os/memory.c src/os/arena.c src/os/region.c src/os/box.c src/os/process.c src/os/file.c src/os/place.c src/os/draft.c src/os/timer.c
     src/conf/options.c
-    src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
-    src/stack/unwind.c src/stack/depot.c
+    src/stack/modules.c src/stack/unload.c src/stack/gone.c src/stack/cfi.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c src/stack/full.c
+    src/stack/unwind.c src/stack/recall.c src/stack/depot.c
     src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c
     src/dump/out.c src/dump/modules.c src/dump/file.c src/dump/proto.c
     src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c src/dump/contention_text.c
     src/life/start_profiler.c src/life/forks.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/cpu_births.c src/life/no_labels.c
-    src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_other.c)
+    src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/gperftools_stacktrace.c
+    src/dialect/profiler_other.c)
 
 add_library(profiler SHARED ${VT_PROFILER_SOURCES} src/stack/own_shared.c src/dialect/pthread.c src/dialect/dlclose.c src/dialect/sigaction.c)
 vt_flags(profiler)

@@ -19,16 +19,17 @@ set(VT_REPORT_SOURCES
     report/memory.c report/error.c report/profile.c
     report/reader.c report/read.c report/read_heap.c report/read_jemalloc.c report/read_cpu.c report/read_contention.c
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
-    report/unpack.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
-    report/names.c report/module.c report/symbols.c
-    report/regex.c report/view.c report/filter.c report/table.c report/view_top.c report/view_tree.c report/view_stacks.c report/view_raw.c
+    report/intake.c report/regular.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
+    report/names.c report/debug_file.c report/module.c report/symbols.c
+    report/regex.c report/view.c report/filter.c report/table.c report/view_top.c report/view_tree.c report/view_peek.c report/fold.c report/group.c report/timeline.c report/view_sites.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c
     report/write_proto.c report/write_symbolized.c
     report/text.c report/source.c report/label_filter.c report/label_frames.c report/write_top.c
+    report/estimate.c report/read_kept_names.c report/write_kept_names.c
     report/view_tags.c report/view_disasm.c report/write_tables.c
     report/call_graph.c report/layout.c report/font.c report/raster.c report/canvas.c report/view_graph.c
     report/call_tree.c report/write_speedscope.c report/write_firefox.c report/write_trace.c report/progress.c
-    report/elf_symbol.c report/control.c)
+    report/elf_symbol.c report/control.c report/image.c report/read_box.c)
 
 # What pictures and pages are made of lies in web/ as plain files and goes into the library as it is.
 foreach(file flame.css flame.js flame.svg flame.html graph.js)
@@ -71,20 +72,26 @@ if(VT_TESTS)
     endforeach()
 endif()
 
-set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
+set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/output.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
-    cli/pprof_prompt.c cli/pprof_settings.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c)
+    cli/pprof_prompt.c cli/pprof_settings.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c cli/cmd_check.c
+    cli/symbolize.c cli/cmd_symbolize.c cli/residence.c cli/run_summary.c cli/box_files.c cli/cmd_read.c cli/run_boxes.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.
 file(RELATIVE_PATH VT_LIB_FROM_BIN /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
+
+# What the command shares with the library: how files are made that others cannot lead astray, src/os/draft.h.
+add_library(vitrine_files STATIC src/base/text.c src/os/file.c src/os/place.c src/os/draft.c src/os/process.c)
+vt_flags(vitrine_files)
 
 # vt_cli(target library folder [flags ...]): the command in a folder of the build tree, with its old names beside it.
 function(vt_cli target library folder)
     add_executable(${target} ${VT_CLI_SOURCES})
     target_compile_definitions(${target} PRIVATE VT_LIB_FROM_BIN="${VT_LIB_FROM_BIN}")
     vt_report_flags(${target} ${ARGN})
-    target_link_libraries(${target} PRIVATE ${library} ${EDIT_LINK_LIBRARIES})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${target} PRIVATE ${library} vitrine_files ${EDIT_LINK_LIBRARIES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME vitrine RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${folder})
     foreach(old ${VT_OLD_COMMANDS})
         add_custom_command(TARGET ${target} POST_BUILD

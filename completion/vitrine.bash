@@ -12,6 +12,17 @@ _vitrine() {
     fi
     # behind the program of `run` come the program's own words
     if [[ $command == run ]] && _vitrine_has_program; then return; fi
+    # the value of an option: '--by=' is three words here, where '=' breaks them
+    local option=${COMP_WORDS[COMP_CWORD - 1]}
+    if [[ $option == '=' ]]; then option=${COMP_WORDS[COMP_CWORD - 2]}; fi
+    if [[ $option == -* ]]; then
+        [[ $current != '=' ]] || current=
+        words=$("$1" rows values "$command" "$option" 2>/dev/null)
+        if [[ $words ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+            return
+        fi
+    fi
     if [[ $current == -* ]]; then
         words=$("$1" rows options "$command" 2>/dev/null | cut -f 1)
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

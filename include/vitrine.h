@@ -54,7 +54,7 @@ struct vt_stats {
     uint64_t n_samples_live; /* of these in use */
     uint64_t n_samples_lost; /* of these not remembered, for want of memory */
     uint64_t sampled;        /* in use, as estimated from the samples */
-    uint64_t sampled_peak;   /* the most there was of it, within a twentieth */
+    uint64_t sampled_peak;   /* as much of it as there was when the heap was largest */
     uint64_t n_stacks;       /* distinct call stacks kept */
     uint64_t n_stacks_lost;  /* stacks not kept, for want of room */
     uint64_t stacks;         /* bytes of the table that keeps them; not part of metadata */

@@ -2,7 +2,6 @@
 #ifndef REPORT_BUFFER_H
 #define REPORT_BUFFER_H
 
-#include "report/error.h"
 #include "report/memory.h"
 
 #define BUFFER_STEP ((size_t)1 << 20)
@@ -17,11 +16,5 @@ static inline void buffer_room(struct buffer *b, size_t more) {
     b->cap = b->n + more + b->n / 2;
     b->bytes = report_resize(b->bytes, b->cap);
 }
-
-/* Do these bytes begin like a gzip or zstd file? */
-bool unpack_is_packed(const void *bytes, size_t n);
-/* All gzip members or zstd frames, one after another, behind what *b holds. `name` is for messages. */
-int unpack(const char *name, const void *packed, size_t n, struct buffer *b,
-           struct report_error *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/edges.h"
+#include "report/text.h"
 
 /* ---- choosing */
 
@@ -90,6 +91,7 @@ void call_graph_free(struct call_graph *g) {
 
 const char *graph_number(const struct call_graph *g, double value, char *out, size_t n_bytes) {
     struct table_unit u = g->o->unit;
+    if (u.scale) return table_number(u, value, out, n_bytes);
     value /= u.divisor;
     if (u.decimals == 0) value = trunc(value);
     return table_decimal(value, u.decimals, "", out, n_bytes);
@@ -110,18 +112,18 @@ double graph_font(const struct call_graph *g, uint32_t node) {
 }
 
 void graph_legend(const struct call_graph *g, char *out, size_t n_bytes) {
-    const char *unit = g->o->unit.suffix;
+    const char *unit = text_shown(g->o->unit.suffix), *title = text_shown(g->o->title);
     char total[64], shown[64], node[64], edge[64];
     if (g->o->is_compact) {
-        const char *slash = strrchr(g->o->title, '/');
-        (void)snprintf(out, n_bytes, "%.2000s\nTotal %s: %s\n", slash ? slash + 1 : g->o->title,
-                       unit, graph_number(g, g->v->total, total, sizeof total));
+        const char *slash = strrchr(title, '/');
+        (void)snprintf(out, n_bytes, "%.2000s\nTotal %s: %s\n", slash ? slash + 1 : title, unit,
+                       graph_number(g, g->v->total, total, sizeof total));
         return;
     }
     (void)snprintf(out, n_bytes,
                    "%.2000s\nTotal %s: %s\nFocusing on: %s\nDropped nodes with <= %s abs(%s)\n"
                    "Dropped edges with <= %s %s\n",
-                   g->o->title, unit, graph_number(g, g->v->total, total, sizeof total),
+                   title, unit, graph_number(g, g->v->total, total, sizeof total),
                    graph_number(g, g->v->shown, shown, sizeof shown),
                    graph_number(g, g->least_node, node, sizeof node), unit,
                    graph_number(g, g->least_edge, edge, sizeof edge), unit);
@@ -131,7 +133,7 @@ void graph_label(const struct call_graph *g, uint32_t node, char *out, size_t n_
     const struct view_node *n = &g->v->nodes[node];
     char flat[64], cum[64], share[32], of[160] = "";
     size_t at = 0;
-    for (const char *s = view_name(g->v, node); *s && at + 200 < n_bytes; s++) {
+    for (const char *s = text_shown(view_name(g->v, node)); *s && at + 200 < n_bytes; s++) {
         bool is_scope = s[0] == ':' && s[1] == ':';
         out[at++] = is_scope || *s == ' ' ? '\n' : *s;
         s += is_scope;

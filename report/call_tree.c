@@ -54,10 +54,12 @@ void call_tree_new(struct call_tree *t, const struct view *v, uint32_t max_depth
         for (uint32_t k = s->n;; k--) {
             t->all[call].value += s->value;
             t->all[call].weight += fabs(s->value);
+            t->all[call].variance += s->variance;
             if (k == 0 || t->all[call].depth >= max_depth) break;
             call = call_below(t, call, v->frames[s->first + k - 1]);
         }
         t->all[call].self += s->value;
+        t->all[call].self_variance += s->variance;
     }
 }
 

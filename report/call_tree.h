@@ -7,7 +7,8 @@
 struct call {
     uint32_t node, parent, first_child, next_sibling;
     uint32_t depth;
-    double value, weight, self; /* the sum; of absolute values; of stacks that end here */
+    double value, weight, self;     /* the sum; of absolute values; of stacks that end here */
+    double variance, self_variance; /* of the sum, and of self: squares of their standard errors */
     /* for who draws it */
     double x;          /* where it begins, as a fraction of the whole */
     uint32_t drawn_as; /* its number among those drawn */

@@ -1,6 +1,7 @@
 /* control.c - see control.h. Climate: cli.
  *
- *   lock        flock of the folder /proc/PID: one client at a time; gone with the client, and nothing is left behind
+ *   lock        flock of /proc/PID/mem, which only those can open who may ask: one client at a time; gone with the client, and
+ *               nothing is left behind
  *   request     then its id in `wanted`: what comes first is there when the second is
  *   wait        a busy program answers by itself within milliseconds; then it is woken by its signal, again and again
  *   too late    the request is taken back, and the program would not obey it any more
@@ -30,8 +31,9 @@
 #define DATA_MAX_BYTES (1u << 24)
 
 struct control {
-    int pid, mem, folder; /* descriptors; -1: not open */
-    uint64_t at;          /* of vt_control, in the process */
+    int pid;
+    int mem;     /* descriptor, and the lock; -1: not open */
+    uint64_t at; /* of vt_control, in the process */
     struct vt_control head;
 };
 
@@ -152,11 +154,9 @@ static int open_all(struct control *c, struct symbol_cache *cache, enum control_
                     struct report_error *e) {
     char path[64];
     if (c->pid <= 0) return no_process(c, e);
-    c->folder = open(proc_path(c, "", path, sizeof path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->folder < 0 && errno == ENOENT) return no_process(c, e);
-    if (c->folder < 0) return not_permitted(c, e);
     c->mem = open(proc_path(c, "mem", path, sizeof path),
                   (access == CONTROL_ASK ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (c->mem < 0 && errno == ENOENT) return no_process(c, e);
     if (c->mem < 0 && (errno == EACCES || errno == EPERM)) return not_permitted(c, e);
     int err = process_symbol_find(cache, c->pid, "vt_control", &c->at);
     if (err == -EACCES || err == -EPERM) return not_permitted(c, e);
@@ -167,7 +167,7 @@ static int open_all(struct control *c, struct symbol_cache *cache, enum control_
 int control_open(struct symbol_cache *cache, int pid, enum control_access access,
                  struct control **out, struct report_error *e) {
     struct control *c = report_alloc(sizeof *c);
-    *c = (struct control){.pid = pid, .mem = -1, .folder = -1};
+    *c = (struct control){.pid = pid, .mem = -1};
     int err = open_all(c, cache, access, e);
     if (err != 0) {
         control_close(c);
@@ -178,8 +178,7 @@ int control_open(struct symbol_cache *cache, int pid, enum control_access access
 }
 
 void control_close(struct control *c) {
-    if (c->mem >= 0) (void)close(c->mem);
-    if (c->folder >= 0) (void)close(c->folder); /* and with it the lock */
+    if (c->mem >= 0) (void)close(c->mem); /* and with it the lock */
     free(c);
 }
 
@@ -262,7 +261,7 @@ static void wake(const struct control *c) {
 /* ---- asking */
 
 static int lock(const struct control *c, uint64_t until_ms, struct report_error *e) {
-    while (flock(c->folder, LOCK_EX | LOCK_NB) != 0) {
+    while (flock(c->mem, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
             return report_fail(e, errno, "cannot lock process %d: %s", c->pid, strerror(errno));
         if (now_ms() >= until_ms)

@@ -36,6 +36,7 @@ void edges_new(struct edges *e, const struct view *v, const bool *is_kept) {
             if (callee != PROFILE_NONE) {
                 struct edge *edge = edge_between(e, node, callee);
                 if (edge->seen_in != i + 1) edge->value += s->value;
+                if (edge->seen_in != i + 1) edge->variance += s->variance;
                 edge->seen_in = i + 1;
             }
             callee = node;

@@ -6,7 +6,7 @@
 
 struct edge {
     uint32_t caller, callee; /* nodes of the view */
-    double value;
+    double value, variance;  /* the square of its standard error */
     uint32_t seen_in; /* the last stack that counted, plus one: an edge counts once per stack */
 };
 

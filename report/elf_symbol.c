@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "report/memory.h"
+#include "report/regular.h"
 
 #define OS_PAGE 4096u
 
@@ -65,7 +66,7 @@ static bool find_in_file(Elf *elf, const char *name, uint64_t *address) {
 struct elf_symbol elf_symbol_find(const char *path, const char *name) {
     struct elf_symbol found = {0};
     (void)elf_version(EV_CURRENT);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = regular_open(path);
     if (fd < 0) return found;
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     if (elf != NULL && elf_kind(elf) == ELF_K_ELF && find_code(elf, &found))

@@ -4,13 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "report/text.h"
+
 int report_fail(struct report_error *e, int code, const char *format, ...) {
+    char line[sizeof e->line];
     va_list ap;
     va_start(ap, format);
-    (void)vsnprintf(e->line, sizeof e->line, format, ap);
+    (void)vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
-    /* one line, and nothing that a terminal would obey: the text may quote a damaged file */
-    for (char *c = e->line; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+    text_shown_to(line, e->line, sizeof e->line); /* the text may quote a damaged file */
     return -code;
 }

@@ -12,7 +12,7 @@ struct report_error {
     char line[512];
 };
 
-/* Fills the line and gives -code. What cannot be printed is shown as '?'. */
+/* Fills the line and gives -code. What a terminal would obey is spelled, see text.h. */
 __attribute__((format(printf, 3, 4))) int report_fail(struct report_error *e, int code,
                                                       const char *format, ...);
 

@@ -10,7 +10,6 @@
 
 #define CONNECT_SECONDS 10
 #define MAX_REDIRECTS 5
-#define MAX_BYTES ((size_t)1 << 32) /* a server that sends more does not send a profile */
 
 static struct {
     bool is_ready;
@@ -36,21 +35,24 @@ static bool load_curl(void) {
     return curl.is_ready;
 }
 
+struct answer {
+    struct intake *out;
+    struct report_error *e;
+    int error; /* of the intake */
+};
+
 static size_t keep(char *bytes, size_t size, size_t n, void *context) {
-    struct buffer *b = context;
-    n *= size;
-    if (b->n + n > MAX_BYTES) return 0;
-    buffer_room(b, n);
-    memcpy(b->bytes + b->n, bytes, n);
-    b->n += n;
-    return n;
+    struct answer *a = context;
+    a->error = intake_take(a->out, bytes, size * n, a->e);
+    return a->error == 0 ? size * n : 0;
 }
 
-static int answered(const struct fetch *f, long status, const struct buffer *answer, size_t begin,
+static int answered(const struct fetch *f, long status, struct intake *answer,
                     struct report_error *e) {
-    if (status < 400) return 0;
-    const char *text = answer->bytes + begin;
-    size_t n = answer->n - begin, line = 0;
+    int error = intake_end(answer, e);
+    if (status < 400) return error;
+    const char *text = answer->out.bytes;
+    size_t n = answer->out.n, line = 0;
     while (line < n && line < 100 && text[line] != '\n') line++;
     bool is_page = n > 0 && *text == '<';
     return report_fail(e, status == 404 ? ENOENT : EPROTO, "'%s': the server answers %ld%s%.*s",
@@ -66,7 +68,7 @@ static int failed(const struct fetch *f, CURLcode code, const char *why, struct 
     return report_fail(e, EIO, "'%s': cannot fetch: %s", f->url, why);
 }
 
-static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *why) {
+static bool ask_for(CURL *c, const struct fetch *f, struct answer *out, char *why) {
     bool is_good = curl.setopt(c, CURLOPT_URL, f->url) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_FOLLOWLOCATION, 1L) == CURLE_OK;
@@ -74,7 +76,7 @@ static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *wh
     is_good &= curl.setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_NOSIGNAL, 1L) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS) == CURLE_OK;
-    is_good &= curl.setopt(c, CURLOPT_TIMEOUT, (long)f->n_seconds) == CURLE_OK;
+    is_good &= curl.setopt(c, CURLOPT_TIMEOUT_MS, (long)f->within_ms) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_USERAGENT, "vitrine") == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_ERRORBUFFER, why) == CURLE_OK;
     is_good &= curl.setopt(c, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK;
@@ -91,18 +93,19 @@ static bool ask_for(CURL *c, const struct fetch *f, struct buffer *out, char *wh
     return is_good;
 }
 
-int fetch(const struct fetch *f, struct buffer *out, struct report_error *e) {
+int fetch(const struct fetch *f, struct intake *out, struct report_error *e) {
     char why[CURL_ERROR_SIZE] = "";
-    size_t begin = out->n;
+    struct answer answer = {.out = out, .e = e};
     long status = 0;
     if (!load_curl())
         return report_fail(e, ENOTSUP, "'%s': fetching it needs libcurl, which is not here",
                            f->url);
     CURL *c = curl.init();
     if (c == NULL) return report_fail(e, ENOMEM, "'%s': no memory to fetch it", f->url);
-    CURLcode code = ask_for(c, f, out, why) ? curl.perform(c) : CURLE_FAILED_INIT;
+    CURLcode code = ask_for(c, f, &answer, why) ? curl.perform(c) : CURLE_FAILED_INIT;
     (void)curl.getinfo(c, CURLINFO_RESPONSE_CODE, &status);
     curl.cleanup(c);
+    if (answer.error != 0) return answer.error; /* the line is set */
     if (code != CURLE_OK) return failed(f, code, *why ? why : curl.strerror(code), e);
-    return answered(f, status, out, begin, e);
+    return answered(f, status, out, e);
 }

@@ -2,7 +2,7 @@
 #ifndef REPORT_FETCH_H
 #define REPORT_FETCH_H
 
-#include "report/buffer.h"
+#include "report/intake.h"
 
 /* Of https: files in PEM, or NULL. */
 struct fetch_tls {
@@ -13,12 +13,12 @@ struct fetch_tls {
 struct fetch {
     const char *url;
     const char *post;   /* the body of a POST; NULL: GET */
-    unsigned n_seconds; /* the whole may take so long; connecting 10 at most */
+    uint64_t within_ms; /* the whole may take so long, with redirections; connecting 10 s at most */
     struct fetch_tls tls;
 };
 
-/* 0 with the answer behind what *out holds; or a negative errno with a line that names the URL. Redirections are
- * followed. An answer above 399 is an error, its first line is told. */
-int fetch(const struct fetch *f, struct buffer *out, struct report_error *e);
+/* 0 with the answer in *out, which the caller has begun, or a negative errno with a line that names the URL: -EFBIG when the
+ * answer has no end. Redirections are followed. An answer above 399 is an error, its first line is told. */
+int fetch(const struct fetch *f, struct intake *out, struct report_error *e);
 
 #endif

@@ -27,12 +27,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "report/debug_file.h"
 #include "report/memory.h"
 #include "report/names.h"
+#include "report/regular.h"
 
 #define OS_PAGE 4096u
 #define MAX_SEGMENTS 16
-#define MAX_OVERLAP 16 /* so many ranges below an address are looked at for one that covers it */
+#define LAMBDA "{lambda " /* and where it is: what the compiler gives no name */
+#define MAX_OVERLAP 16    /* so many ranges below an address are looked at for one that covers it */
 
 struct range {
     uint64_t low, high;
@@ -59,6 +62,7 @@ struct unit {
     Dwarf_Die *dies; /* of the functions */
     uint32_t n_dies, cap_dies;
     bool is_known;
+    const char *around; /* while functions are collected: the name of the one we are in; or NULL */
 };
 
 struct segment {
@@ -148,22 +152,31 @@ struct module *module_open(const char *path, struct report_error *e) {
     static char *debug_path; /* libdwfl's own: .debug, /usr/lib/debug */
     static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_build_id_find_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .find_debuginfo = debug_file_find,
         .section_address = dwfl_offline_section_address,
         .debuginfo_path = &debug_path,
     };
-    if (access(path, R_OK) != 0) {
-        (void)report_fail(e, errno, "cannot open '%s': %s", path, strerror(errno));
+    int fd = regular_open(path);
+    if (fd < 0) {
+        (void)report_fail(e, -fd, "cannot open '%s': %s", path,
+                          fd == -EINVAL ? "it is no ordinary file" : strerror(-fd));
         return NULL;
     }
     struct module *m = report_alloc(sizeof *m);
     m->dwfl = dwfl_begin(&callbacks);
-    if (m->dwfl != NULL) m->dw = dwfl_report_offline(m->dwfl, path, path, -1);
+    if (m->dwfl != NULL) m->dw = dwfl_report_offline(m->dwfl, path, path, fd);
+    if (m->dw == NULL) (void)close(fd); /* else it is libdwfl's */
     if (m->dw != NULL) (void)dwfl_report_end(m->dwfl, NULL, NULL);
     Dwarf_Addr bias = 0;
     Elf *elf = m->dw ? dwfl_module_getelf(m->dw, &bias) : NULL;
     if (elf == NULL) {
         (void)report_fail(e, EINVAL, "cannot read '%s': %s", path, dwfl_errmsg(-1));
+        module_close(m);
+        return NULL;
+    }
+    if (debug_file_is_bomb(elf)) {
+        (void)report_fail(e, EFBIG, "cannot read '%s': its packed sections are no debug data",
+                          path);
         module_close(m);
         return NULL;
     }
@@ -284,9 +297,10 @@ static void know_units(struct module *m) {
         uint32_t what = m->n_units;
         Dwarf_Die split = {0};
         uint8_t kind = 0;
-        bool is_skeleton =
-            dwarf_cu_info(die->cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 &&
-            kind == DW_UT_skeleton;
+        bool may_split = debug_file_may_split(die, module_path(m));
+        bool is_skeleton = dwarf_cu_info(die->cu, NULL, &kind, NULL, may_split ? &split : NULL,
+                                         NULL, NULL, NULL) == 0 &&
+                           kind == DW_UT_skeleton;
         bool is_split = is_skeleton && split.addr != NULL;
         if (is_skeleton && !is_split && m->missing == NULL) m->missing = split_name(die);
         *REPORT_PUSH(m->units, m->n_units, m->cap_units) =
@@ -308,26 +322,57 @@ static void add_scoped(struct unit *u, Dwarf_Die *die, const char *scope) {
 }
 
 static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope, unsigned depth);
+static uint32_t die_number(Dwarf_Die *die, unsigned attribute);
+static const char *die_file(Dwarf_Die *die, unsigned name);
 
-/* What a namespace or class without a name is called. The class of a lambda is one that can be called. */
-static const char *name_of_unnamed(Dwarf_Die *die) {
+/* A class without a name, or with one that only tells the parameters, that can be called. */
+static bool is_lambda(Dwarf_Die *die) {
     Dwarf_Die member;
-    if (dwarf_tag(die) == DW_TAG_namespace) return "(anonymous namespace)";
-    if (dwarf_child(die, &member) == 0) do {
-            const char *name = dwarf_diename(&member);
-            if (name && strcmp(name, "operator()") == 0) return "{lambda}";
-        } while (dwarf_siblingof(&member, &member) == 0);
-    return "{unnamed}";
+    const char *class = dwarf_diename(die);
+    if (class != NULL && strncmp(class, "<lambda", 7) != 0) return false;
+    if (dwarf_tag(die) == DW_TAG_namespace || dwarf_child(die, &member) != 0) return false;
+    do {
+        const char *name = dwarf_diename(&member);
+        if (name && strcmp(name, "operator()") == 0) return true;
+    } while (dwarf_siblingof(&member, &member) == 0);
+    return false;
+}
+
+/* Many lambdas of a function look alike; where they are does not. malloc'ed. */
+static char *name_of_lambda(const struct unit *u, Dwarf_Die *die) {
+    const char *file = die_file(die, DW_AT_decl_file), *slash = file ? strrchr(file, '/') : NULL;
+    uint32_t line = die_number(die, DW_AT_decl_line);
+    const char *around = u->around ? u->around : "";
+    char *name = NULL;
+    int n = file && line ? asprintf(&name, "%s%s" LAMBDA "%s:%u}", around, *around ? "::" : "",
+                                    slash ? slash + 1 : file, line)
+                         : asprintf(&name, "{lambda}");
+    if (n < 0) report_no_memory();
+    return name;
+}
+
+/* What a namespace or class without a name is called. */
+static const char *name_of_unnamed(Dwarf_Die *die) {
+    return dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "{unnamed}";
 }
 
 /* A namespace or class: its name goes in front of what is in it. */
 static void collect_in_scope(struct unit *u, Dwarf_Die *die, const char *scope, unsigned depth) {
-    const char *name = dwarf_diename(die);
-    char *full = NULL;
+    char *full = NULL, *lambda = is_lambda(die) ? name_of_lambda(u, die) : NULL;
+    const char *name = lambda ? lambda : dwarf_diename(die);
     if (name == NULL) name = name_of_unnamed(die);
     if (asprintf(&full, "%s%s%s", scope, *scope ? "::" : "", name) < 0) report_no_memory();
     collect_functions(u, die, full, depth);
     free(full);
+    free(lambda);
+}
+
+/* Members of local classes. */
+static void collect_inside(struct unit *u, Dwarf_Die *function, unsigned depth) {
+    const char *before = u->around;
+    u->around = dwarf_diename(function);
+    collect_functions(u, function, "", depth);
+    u->around = before;
 }
 
 static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *scope,
@@ -342,7 +387,7 @@ static void collect_functions(struct unit *u, Dwarf_Die *parent, const char *sco
                 add_die_ranges(&u->functions, &die, u->n_dies);
                 *REPORT_PUSH(u->dies, u->n_dies, u->cap_dies) = die;
             }
-            collect_functions(u, &die, "", depth + 1); /* members of local classes */
+            collect_inside(u, &die, depth + 1);
             break;
         case DW_TAG_namespace:
         case DW_TAG_module:
@@ -420,9 +465,40 @@ struct spot {
     uint32_t line, column;
 };
 
-static void set_frame(const struct unit *u, struct module_frame *f, Dwarf_Die *die,
-                      struct spot spot) {
-    const char *name = die_name(u, die), *file = die_file(die, DW_AT_decl_file);
+static void know_symbols(struct module *m);
+
+/* The linker's name of a lambda tells its number; it is a symbol where the lambda was compiled by itself, not only into its
+ * callers. NULL: it was not. */
+static const char *symbol_of_lambda(struct module *m, const struct unit *u, Dwarf_Die *die) {
+    Dwarf_Die wanted = *die;
+    Dwarf_Attribute a;
+    if (dwarf_attr(die, DW_AT_abstract_origin, &a) && !dwarf_formref_die(&a, &wanted)) return NULL;
+    if (!m->has_symbols) know_symbols(m);
+    for (uint32_t i = 0; i < u->n_dies; i++) {
+        Dwarf_Die compiled = u->dies[i], origin = compiled;
+        Dwarf_Addr entry;
+        if (dwarf_attr(&compiled, DW_AT_abstract_origin, &a) && !dwarf_formref_die(&a, &origin))
+            continue;
+        if (dwarf_dieoffset(&origin) != dwarf_dieoffset(&wanted) ||
+            dwarf_lowpc(&compiled, &entry) != 0)
+            continue;
+        const struct range *r = range_find(&m->symbols, entry - m->elf_bias + m->dwarf_bias);
+        if (r && r->low == entry - m->elf_bias + m->dwarf_bias &&
+            name_is_mangled(m->names[r->what]))
+            return m->names[r->what];
+    }
+    return NULL;
+}
+
+static const char *frame_name(struct module *m, const struct unit *u, Dwarf_Die *die) {
+    const char *name = die_name(u, die);
+    const char *symbol = name && strstr(name, LAMBDA) ? symbol_of_lambda(m, u, die) : NULL;
+    return symbol ? symbol : name;
+}
+
+static void set_frame(struct module *m, const struct unit *u, struct module_frame *f,
+                      Dwarf_Die *die, struct spot spot) {
+    const char *name = frame_name(m, u, die), *file = die_file(die, DW_AT_decl_file);
     if (file == NULL) file = spot.file; /* a lambda is declared nowhere */
     *f = (struct module_frame){.name = name ? name : "",
                                .file = file ? file : "",
@@ -488,12 +564,12 @@ static uint32_t find_in_dwarf(struct module *m, uint64_t linked, struct module_f
     struct spot spot = spot_at(&u->line, address);
     uint32_t n = 0;
     for (uint32_t i = n_inlined; i > 0; i--) {
-        set_frame(u, &frames[n++], &inlined[i - 1], spot);
+        set_frame(m, u, &frames[n++], &inlined[i - 1], spot);
         spot = (struct spot){.file = die_file(&inlined[i - 1], DW_AT_call_file),
                              .line = die_number(&inlined[i - 1], DW_AT_call_line),
                              .column = die_number(&inlined[i - 1], DW_AT_call_column)};
     }
-    set_frame(u, &frames[n++], function, spot);
+    set_frame(m, u, &frames[n++], function, spot);
     return n;
 }
 

@@ -94,7 +94,7 @@ static bool is_strange(const char *name) {
     return name[0] == '<' || name[0] == '\0' || (open && (open[1] == '*' || open[1] == '&'));
 }
 
-char *name_shorten(const char *name, char *out, size_t n_bytes) {
+static char *shorten(const char *name, bool keeps_arguments, char *out, size_t n_bytes) {
     struct writer w = {out, 0, n_bytes - 1};
     const char *s = is_strange(name) ? copy_to(&w, name, name + strlen(name)) : name;
     while (*s) {
@@ -102,7 +102,8 @@ char *name_shorten(const char *name, char *out, size_t n_bytes) {
         if (op > 0) {
             s = copy_to(&w, s, operator_end(s, op));
             if (starts(s, " <")) s++; /* operator< <int> */
-        } else if (starts(s, "(anonymous namespace)") || *s == '{') {
+        } else if (starts(s, "(anonymous namespace)") || *s == '{' ||
+                   (*s == '<' && keeps_arguments)) {
             s = copy_to(&w, s, skip_group(s, name)); /* a name, not parameters */
         } else if (*s == '(') {
             s = skip_qualifiers(skip_group(s, name));
@@ -121,4 +122,12 @@ char *name_shorten(const char *name, char *out, size_t n_bytes) {
     if (w.n == 0) (void)copy_to(&w, name, name + strlen(name));
     out[w.n] = '\0';
     return out;
+}
+
+char *name_shorten(const char *name, char *out, size_t n_bytes) {
+    return shorten(name, /* keeps_arguments */ false, out, n_bytes);
+}
+
+char *name_shorten_instance(const char *name, char *out, size_t n_bytes) {
+    return shorten(name, /* keeps_arguments */ true, out, n_bytes);
 }

@@ -12,5 +12,7 @@ char *name_demangle(const char *name);
 /* Without parameters, template arguments and return type: ns::Box<int>::fill(int) const -> ns::Box::fill.
  * Writes at most n_bytes with the NUL; gives `out`. Names that are not C++ come out as they are. */
 char *name_shorten(const char *name, char *out, size_t n_bytes);
+/* The same with template arguments: ns::Box<int>::fill. */
+char *name_shorten_instance(const char *name, char *out, size_t n_bytes);
 
 #endif

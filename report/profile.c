@@ -73,9 +73,10 @@ struct profile *profile_new(void) {
 
 void profile_free(struct profile *p) {
     if (p == NULL) return;
-    void *const arrays[] = {p->types,  p->mappings, p->functions, p->locations,    p->lines,
-                            p->stacks, p->frames,   p->samples,   p->values,       p->labels,
-                            p->notes,  p->comments, p->strings,   p->string_bytes, p->base_totals};
+    void *const arrays[] = {p->types,   p->mappings,     p->functions,   p->locations,
+                            p->lines,   p->stacks,       p->frames,      p->samples,
+                            p->values,  p->labels,       p->notes,       p->comments,
+                            p->strings, p->string_bytes, p->base_totals, p->variances};
     for (unsigned i = 0; i < sizeof arrays / sizeof *arrays; i++) free(arrays[i]);
     index_free(&p->string_index);
     index_free(&p->function_index);
@@ -108,6 +109,7 @@ static bool stacks_are_valid(const struct profile *p) {
 bool profile_is_valid(const struct profile *p) {
     if (p->n_types == 0 || p->default_type >= p->n_types) return false;
     if (p->n_values != (uint64_t)p->n_samples * p->n_types) return false;
+    if (p->n_variances != 0 && p->n_variances != p->n_values) return false;
     for (uint32_t i = 0; i < p->n_functions; i++) {
         const struct profile_function *f = &p->functions[i];
         if (f->name >= p->n_strings || f->system_name >= p->n_strings || f->file >= p->n_strings)
@@ -438,6 +440,18 @@ static void move_samples(struct moving *m, const uint32_t *types, double factor)
     free(values);
 }
 
+/* Of the samples from `first` on, which are those of `from`. Errors of sums and of differences add up alike. */
+static void move_variances(struct profile *p, const struct profile *from, uint32_t first,
+                           const uint32_t *types, double factor) {
+    if (p->n_variances == 0 && from->n_variances == 0) return;
+    profile_add_variances(p);
+    for (uint32_t i = 0; i < from->n_samples; i++)
+        for (uint32_t t = 0; t < p->n_types; t++)
+            if (types[t] != PROFILE_NONE)
+                p->variances[(size_t)(first + i) * p->n_types + t] =
+                    factor * factor * profile_variance(from, i, types[t]);
+}
+
 static uint32_t *none_yet(uint32_t n) {
     uint32_t *ids = report_alloc(n * sizeof *ids);
     memset(ids, 0xff, n * sizeof *ids);
@@ -475,7 +489,9 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .functions = none_yet(from->n_functions),
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
+    uint32_t n_before = p->n_samples;
     move_samples(&m, types, factor);
+    move_variances(p, from, n_before, types, factor);
     if (factor < 0) round_for_sums(p);
     p->is_difference = p->is_difference || from->is_difference || factor < 0;
     for (uint32_t i = 0; i < from->n_notes; i++) {
@@ -511,14 +527,38 @@ void profile_keep_samples(struct profile *p, const bool *is_kept) {
         p->samples[n] = p->samples[i];
         memmove(p->values + (size_t)n * p->n_types, p->values + (size_t)i * p->n_types,
                 p->n_types * sizeof *p->values);
+        if (p->n_variances > 0)
+            memmove(p->variances + (size_t)n * p->n_types, p->variances + (size_t)i * p->n_types,
+                    p->n_types * sizeof *p->variances);
         n++;
     }
     p->n_samples = n;
     p->n_values = n * p->n_types;
+    if (p->n_variances > 0) p->n_variances = p->n_values;
 }
 
 double profile_total(const struct profile *p, uint32_t type) {
     double sum = 0;
     for (uint32_t i = 0; i < p->n_samples; i++) sum += p->values[(size_t)i * p->n_types + type];
     return sum;
+}
+
+/* ---- how good the values are */
+
+void profile_add_variances(struct profile *p) {
+    uint32_t n_more = p->n_values - p->n_variances;
+    REPORT_ROOM(p->variances, p->n_variances, p->cap_variances, n_more);
+    if (n_more > 0) memset(p->variances + p->n_variances, 0, n_more * sizeof *p->variances);
+    p->n_variances = p->n_values;
+}
+
+double profile_total_variance(const struct profile *p, uint32_t type) {
+    double sum = 0;
+    for (uint32_t i = 0; i < p->n_samples; i++) sum += profile_variance(p, i, type);
+    return sum;
+}
+
+void profile_scale(struct profile *p, uint32_t type, double factor) {
+    for (uint32_t i = type; i < p->n_values; i += p->n_types) p->values[i] *= factor;
+    for (uint32_t i = type; i < p->n_variances; i += p->n_types) p->variances[i] *= factor * factor;
 }

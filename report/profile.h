@@ -37,6 +37,9 @@ enum profile_kind {
     PROFILE_CONTENTION,
 };
 
+/* Where a file of the kind that was read keeps names: nowhere, in itself, or behind its text (kept_names.h). */
+enum profile_keeps { KEEPS_NO_NAMES, KEEPS_NAMES_INSIDE, KEEPS_NAMES_BEHIND };
+
 struct profile_type {
     uint32_t name, unit; /* strings */
 };
@@ -84,6 +87,7 @@ struct profile_text {
 
 struct profile {
     enum profile_kind kind;
+    enum profile_keeps keeps;
     unsigned
         heap_version; /* of gperftools' heap samples: 1 or 2, by which rule they were scaled; else 0 */
     bool is_difference;      /* something was subtracted: values may be below zero */
@@ -103,6 +107,8 @@ struct profile {
     uint32_t *frames;
     struct profile_sample *samples;
     double *values; /* n_samples * n_types */
+    /* squares of the values' standard errors, as many as values; or none: all is exact (estimate.h) */
+    double *variances;
     double *
         base_totals; /* by type, where shares are of what was subtracted: its absolute sum; or NULL */
     struct profile_label *labels;
@@ -112,11 +118,11 @@ struct profile {
     char *string_bytes;
 
     uint32_t n_types, n_mappings, n_functions, n_locations, n_lines, n_stacks, n_frames, n_samples,
-        n_values, n_labels, n_comments, n_notes, n_strings, n_string_bytes;
+        n_values, n_variances, n_labels, n_comments, n_notes, n_strings, n_string_bytes;
     /* room in the arrays above */
     uint32_t cap_types, cap_mappings, cap_functions, cap_locations, cap_lines, cap_stacks,
-        cap_frames, cap_samples, cap_values, cap_labels, cap_comments, cap_notes, cap_strings,
-        cap_string_bytes;
+        cap_frames, cap_samples, cap_values, cap_variances, cap_labels, cap_comments, cap_notes,
+        cap_strings, cap_string_bytes;
     /* what is there already */
     struct index string_index, function_index, location_index, stack_index;
 };
@@ -171,5 +177,15 @@ uint32_t profile_find_type(const struct profile *p, const char *name);
 /* Drops the samples that are not; the rest stays. */
 void profile_keep_samples(struct profile *p, const bool *is_kept);
 double profile_total(const struct profile *p, uint32_t type);
+
+/* ---- how good the values are */
+/* One for each value; those that are not there yet are 0. */
+void profile_add_variances(struct profile *p);
+static inline double profile_variance(const struct profile *p, uint32_t sample, uint32_t type) {
+    return p->n_variances ? p->variances[(size_t)sample * p->n_types + type] : 0;
+}
+double profile_total_variance(const struct profile *p, uint32_t type);
+/* Multiplies all values of a type. */
+void profile_scale(struct profile *p, uint32_t type, double factor);
 
 #endif

@@ -1,6 +1,6 @@
 /* read.c - opening a file, unpacking it, and finding the reader that knows it. See read.h.
  *
- *   bytes --unpack--> bytes --which reader knows them?--> read_*.c --> profile
+ *   bytes --intake.c--> bytes --which reader knows them?--> read_*.c --> profile
  *
  * Climate: cli.
  */
@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/buffer.h"
+#include "report/estimate.h"
+#include "report/intake.h"
+#include "report/regular.h"
 
 /* Those that are told by a word first; collapsed stacks, which nearly any text could be, last. */
 static const struct reader *const readers[] = {
@@ -47,7 +49,7 @@ static const char *what_instead(const struct input *in) {
         return "is perf's own file; give the output of 'perf script' instead";
     if (span_starts(s, "<!") || span_starts(s, "<html") || span_starts(s, "<HTML"))
         return "is a web page, not a profile: perhaps a server's error message";
-    if (unpack_is_packed(s.at, (size_t)(s.end - s.at))) return "is packed twice";
+    if (intake_is_packed(s.at, (size_t)(s.end - s.at))) return "is packed twice";
     if (span_starts(s, "%PDF") || span_starts(s, "\x89PNG")) return "is a picture, not a profile";
     return is_text(in) ? "is text, but of no kind of profile that is known"
                        : "is no kind of profile that is known";
@@ -55,31 +57,40 @@ static const char *what_instead(const struct input *in) {
 
 /* ---- bytes */
 
-static int read_descriptor(int fd, const char *name, struct buffer *b, struct report_error *e) {
+/* In pieces, so that what is packed is not held besides what comes of it. */
+static int read_descriptor(int fd, struct intake *in, struct report_error *e) {
     struct stat st;
-    uint64_t n_all = 0;
+    uint64_t n_all = 0, n_read = 0;
     if (fstat(fd, &st) == 0) {
         if (S_ISDIR(st.st_mode))
-            return report_fail(e, EISDIR, "'%s': is a directory, not a profile", name);
-        if (S_ISREG(st.st_mode) && st.st_size > 0) buffer_room(b, (size_t)st.st_size + 1);
+            return report_fail(e, EISDIR, "'%s': is a directory, not a profile", in->name);
         if (S_ISREG(st.st_mode)) n_all = (uint64_t)st.st_size;
     }
-    for (;;) {
-        if (b->cap == b->n) buffer_room(b, BUFFER_STEP);
-        ssize_t got = read(fd, b->bytes + b->n, b->cap - b->n);
+    char *piece = report_resize(NULL, BUFFER_STEP);
+    int error = 0;
+    while (error == 0) {
+        ssize_t got = read(fd, piece, BUFFER_STEP);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return report_fail(e, errno, "'%s': cannot read: %s", name, strerror(errno));
-        if (got == 0) return 0;
-        b->n += (size_t)got;
-        progress("reading", name, b->n, n_all);
+        if (got < 0)
+            error = report_fail(e, errno, "'%s': cannot read: %s", in->name, strerror(errno));
+        if (got <= 0) break;
+        error = intake_take(in, piece, (size_t)got, e);
+        n_read += (uint64_t)got;
+        progress("reading", in->name, n_read, n_all);
     }
+    free(piece);
+    return error ? error : intake_end(in, e);
 }
 
-static int read_file(const char *path, struct buffer *b, struct report_error *e) {
-    if (strcmp(path, "-") == 0) return read_descriptor(0, "standard input", b, e);
+static int read_file(const char *path, struct intake *in, struct report_error *e) {
+    if (strcmp(path, "-") == 0) {
+        in->name = "standard input";
+        return read_descriptor(0, in, e);
+    }
+    in->name = path;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return report_fail(e, errno, "'%s': cannot open: %s", path, strerror(errno));
-    int error = read_descriptor(fd, path, b, e);
+    int error = read_descriptor(fd, in, e);
     (void)close(fd);
     return error;
 }
@@ -106,25 +117,17 @@ static int read_known(struct input *in) {
     const struct reader *reader = reader_find(in);
     if (reader == NULL) return input_fail(in, "%s", what_instead(in));
     int error = reader->read(in);
+    in->profile->keeps = reader->keeps;
+    kept_names_apply(&in->names, in->profile);
     if (error == 0 && in->profile->n_samples == 0)
         profile_note(in->profile, "'%s': is a %s without samples", in->name, reader->kind);
     return error;
 }
 
-int report_read_bytes(const char *name, const void *bytes, size_t n,
-                      const struct report_options *options, struct profile **result,
-                      struct report_error *e) {
-    struct buffer unpacked = {0};
+int report_read_unpacked(const char *name, const void *bytes, size_t n,
+                         const struct report_options *options, struct profile **result,
+                         struct report_error *e) {
     *result = NULL;
-    if (unpack_is_packed(bytes, n)) {
-        int error = unpack(name, bytes, n, &unpacked, e);
-        if (error != 0) {
-            free(unpacked.bytes);
-            return error;
-        }
-        bytes = unpacked.bytes;
-        n = unpacked.n;
-    }
     if (n == 0) bytes = "";
     struct input in = {.name = name,
                        .at = bytes,
@@ -135,37 +138,76 @@ int report_read_bytes(const char *name, const void *bytes, size_t n,
                        .error = e};
     int error = read_known(&in);
     free(in.frames);
-    free(unpacked.bytes);
-    if (error == 0)
+    if (error == 0) {
+        estimate_errors(in.profile);
         *result = in.profile;
-    else
+    } else {
         profile_free(in.profile);
+    }
+    return error;
+}
+
+static uint64_t limit_of(const struct report_options *options) {
+    return options ? options->max_bytes : 0;
+}
+
+int report_read_bytes(const char *name, const void *bytes, size_t n,
+                      const struct report_options *options, struct profile **result,
+                      struct report_error *e) {
+    struct intake in = {.name = name, .max_bytes = limit_of(options)};
+    *result = NULL;
+    if (!intake_is_packed(bytes, n))
+        return report_read_unpacked(name, bytes, n, options, result, e);
+    int error = intake_take(&in, bytes, n, e);
+    if (error == 0) error = intake_end(&in, e);
+    if (error == 0) error = report_read_unpacked(name, in.out.bytes, in.out.n, options, result, e);
+    intake_free(&in);
     return error;
 }
 
 int report_read(const char *path, const struct report_options *options, struct profile **result,
                 struct report_error *e) {
-    struct buffer b = {0};
+    struct intake in = {.max_bytes = limit_of(options)};
     *result = NULL;
-    int error = read_file(path, &b, e);
+    int error = read_file(path, &in, e);
     if (error == 0)
-        error = report_read_bytes(strcmp(path, "-") == 0 ? "standard input" : path, b.bytes, b.n,
-                                  options, result, e);
-    free(b.bytes);
+        error = report_read_unpacked(in.name, in.out.bytes, in.out.n, options, result, e);
+    intake_free(&in);
     return error;
 }
 
-int report_read_addresses(const char *path, struct profile **result, struct report_error *e) {
-    struct buffer b = {0};
+int report_read_raw(const char *path, uint64_t max_bytes, struct buffer *out, struct stat *st,
+                    struct report_error *e) {
+    struct intake in = {.name = path, .max_bytes = max_bytes, .keeps_packed = true};
+    *out = (struct buffer){0};
+    int fd = regular_open(path);
+    if (fd < 0)
+        return report_fail(e, -fd, "'%s': %s%s", path,
+                           fd == -EINVAL ? "is no ordinary file" : "cannot open: ",
+                           fd == -EINVAL ? "" : strerror(-fd));
+    int error = fstat(fd, st) == 0 ? read_descriptor(fd, &in, e)
+                                   : report_fail(e, errno, "'%s': %s", path, strerror(errno));
+    (void)close(fd);
+    if (error == 0) {
+        *out = in.out;
+        in.out = (struct buffer){0};
+    }
+    intake_free(&in);
+    return error;
+}
+
+int report_read_addresses(const char *path, uint64_t max_bytes, struct profile **result,
+                          struct report_error *e) {
+    struct intake taken = {.max_bytes = max_bytes};
     const double one = 1;
     *result = NULL;
-    int error = read_file(path, &b, e);
+    int error = read_file(path, &taken, e);
     if (error == 0) {
-        const char *begin = b.n ? b.bytes : "";
+        const char *begin = taken.out.n ? taken.out.bytes : "";
         struct input in = {.name = path,
                            .at = begin,
                            .begin = begin,
-                           .end = begin + b.n,
+                           .end = begin + taken.out.n,
                            .profile = profile_new(),
                            .error = e};
         (void)profile_add_type(in.profile, "addresses", "count");
@@ -178,16 +220,17 @@ int report_read_addresses(const char *path, struct profile **result, struct repo
         frames_sample(&in, &one);
         in.at = begin;
         input_read_maps(&in);
+        kept_names_apply(&in.names, in.profile);
         free(in.frames);
         *result = in.profile;
     }
-    free(b.bytes);
+    intake_free(&taken);
     return error;
 }
 
 bool report_is_program(const char *path) {
     char magic[4] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = regular_open(path); /* a pipe would lose its first bytes */
     if (fd < 0) return false;
     bool is_elf = read(fd, magic, 4) == 4 && memcmp(magic, "\177ELF", 4) == 0;
     (void)close(fd);

@@ -11,6 +11,7 @@
 #ifndef REPORT_READ_H
 #define REPORT_READ_H
 
+#include "report/buffer.h"
 #include "report/error.h"
 #include "report/profile.h"
 
@@ -19,6 +20,8 @@ struct report_options {
     const char *thread;
     /* CPU profiles: frames of the profiler's signal handler stay */
     bool keeps_handler;
+    /* of the file, unpacked: 0 for the limits of intake.h, INTAKE_ANY for none */
+    uint64_t max_bytes;
 };
 
 /* `path` may be "-" for standard input. Gives 0, or a negative errno with the line set; the caller
@@ -31,9 +34,21 @@ int report_read_bytes(const char *name, const void *bytes, size_t n,
                       const struct report_options *options, struct profile **result,
                       struct report_error *e);
 
+/* The same of bytes that are not packed, or are no more. */
+int report_read_unpacked(const char *name, const void *bytes, size_t n,
+                         const struct report_options *options, struct profile **result,
+                         struct report_error *e);
+
+/* The bytes of an ordinary file as they are, packed or not, at most max_bytes of them (0: as many as report_read() takes), and whose
+ * they are; the caller frees out->bytes. 0, or a negative errno with the line set. */
+struct stat;
+int report_read_raw(const char *path, uint64_t max_bytes, struct buffer *out, struct stat *st,
+                    struct report_error *e);
+
 /* Lines of /proc/PID/maps and lines of addresses, mixed, as a program sends them to have them named: a
  * profile with one stack, the addresses in the order of the file and as they are. */
-int report_read_addresses(const char *path, struct profile **result, struct report_error *e);
+int report_read_addresses(const char *path, uint64_t max_bytes, struct profile **result,
+                          struct report_error *e);
 
 /* Is this an ELF file, so that it names the program and not a profile? */
 bool report_is_program(const char *path);

@@ -77,4 +77,4 @@ static int read(struct input *in) {
     return 0;
 }
 
-const struct reader reader_collapsed = {"collapsed stacks", knows, read};
+const struct reader reader_collapsed = {"collapsed stacks", knows, read, KEEPS_NO_NAMES};

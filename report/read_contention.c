@@ -46,8 +46,8 @@ static int read_stack(struct input *in, struct span_text line, const struct rate
     if (!is_stack)
         return input_fail_line(in, "expected 'cycles count @ addresses', found '%.*s'%s",
                                span_shown(line), line.at,
-                               line.end == in->end ? "; the file is cut there" : "");
-    if (line.end == in->end) return input_fail_line(in, "is cut: the last line has no end");
+                               line.end == in->end ? "; the file is truncated there" : "");
+    if (line.end == in->end) return input_fail_line(in, "is truncated: the last line has no end");
     int error = frames_read(in, s);
     if (error != 0) return error;
     double ns = (double)cycles * r->period / (r->cycles_per_second / 1e9);
@@ -89,4 +89,4 @@ static int read(struct input *in) {
     return 0;
 }
 
-const struct reader reader_contention = {"contention profile", knows, read};
+const struct reader reader_contention = {"contention profile", knows, read, KEEPS_NAMES_BEHIND};

@@ -64,14 +64,15 @@ static int each_record(struct words *w, const char **at, visit_record *visit, vo
     int error = 0;
     while (error == 0) {
         if (!word(w, at, &count) || !word(w, at, &n)) {
-            error = input_fail(in, "is cut: no end mark after %zu bytes",
+            error = input_fail(in, "is truncated: no end mark after %zu bytes",
                                (size_t)(in->end - in->begin));
         } else if (n > MAX_DEPTH) {
             error = input_fail(in, "is no CPU profile: a stack of %llu frames at byte %zu",
                                (unsigned long long)n, (size_t)(*at - in->begin));
         } else if ((size_t)(in->end - *at) / w->size < n) {
-            error = input_fail(in, "is cut: a stack of %llu frames at byte %zu goes past the end",
-                               (unsigned long long)n, (size_t)(*at - in->begin));
+            error =
+                input_fail(in, "is truncated: a stack of %llu frames at byte %zu goes past the end",
+                           (unsigned long long)n, (size_t)(*at - in->begin));
         } else {
             REPORT_ROOM(pcs, 0, cap, (uint32_t)n + 1);
             for (uint32_t i = 0; i < n; i++) (void)word(w, at, &pcs[i]);
@@ -147,13 +148,13 @@ static int read(struct input *in) {
     const char *at = in->at;
     (void)find_words(in, &w);
     for (unsigned i = 0; i < 5; i++)
-        if (!word(&w, &at, &header[i])) return input_fail(in, "is cut within its header");
+        if (!word(&w, &at, &header[i])) return input_fail(in, "is truncated within its header");
     if (header[2] != 0)
         return input_fail(in, "is a CPU profile of version %llu, only 0 is known",
                           (unsigned long long)header[2]);
     for (uint64_t i = 3; i < header[1]; i++) { /* a longer header: skip what we do not know */
         uint64_t ignored;
-        if (!word(&w, &at, &ignored)) return input_fail(in, "is cut within its header");
+        if (!word(&w, &at, &ignored)) return input_fail(in, "is truncated within its header");
     }
     p->kind = PROFILE_CPU;
     (void)profile_add_type(p, "samples", "count");
@@ -173,4 +174,4 @@ static int read(struct input *in) {
     return 0;
 }
 
-const struct reader reader_cpu = {"gperftools CPU profile", knows, read};
+const struct reader reader_cpu = {"gperftools CPU profile", knows, read, KEEPS_NAMES_BEHIND};

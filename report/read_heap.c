@@ -75,8 +75,9 @@ static int read_stacks(struct input *in, const struct header *h, struct heap_cou
         if (!heap_counts_read(&s, &c) || (span_blanks(&s), !span_take(&s, "@")))
             return input_fail_line(in, "expected 'N: N [N: N] @ addresses', found '%.*s'%s",
                                    span_shown(line), line.at,
-                                   line.end == in->end ? "; the file is cut there" : "");
-        if (line.end == in->end) return input_fail_line(in, "is cut: the last line has no end");
+                                   line.end == in->end ? "; the file is truncated there" : "");
+        if (line.end == in->end)
+            return input_fail_line(in, "is truncated: the last line has no end");
         int error = frames_read(in, s);
         if (error != 0) return error;
         sum->inuse_objects += c.inuse_objects;
@@ -106,12 +107,13 @@ static int read(struct input *in) {
     if (error != 0) return error;
     bool has_maps = !input_is_done(in);
     if (!heap_check_totals(in, &h.totals, &sum, /* tolerance */ 0) && !has_maps)
-        return input_fail(in,
-                          "is cut: its header counts %.0f bytes in use, its lines %.0f, and the "
-                          "map of libraries is missing",
-                          h.totals.inuse_bytes, sum.inuse_bytes);
+        return input_fail(
+            in,
+            "is truncated: its header counts %.0f bytes in use, its lines %.0f, and the "
+            "map of libraries is missing",
+            h.totals.inuse_bytes, sum.inuse_bytes);
     input_read_maps(in);
     return 0;
 }
 
-const struct reader reader_heap = {"gperftools heap profile", knows, read};
+const struct reader reader_heap = {"gperftools heap profile", knows, read, KEEPS_NAMES_BEHIND};

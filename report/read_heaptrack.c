@@ -323,7 +323,7 @@ static int read_lines(struct recording *r) {
         struct span_text line = input_line(in);
         if (line.at == line.end) continue;
         if (line.end == in->end && *line.at != '#')
-            return input_fail_line(in, "is cut: the last line has no end");
+            return input_fail_line(in, "is truncated: the last line has no end");
         if (!read_line(r, line))
             return input_fail_line(in, "does not belong into heaptrack's file: '%.*s'",
                                    span_shown(line), line.at);
@@ -362,4 +362,4 @@ static int read(struct input *in) {
     return error;
 }
 
-const struct reader reader_heaptrack = {"heaptrack recording", knows, read};
+const struct reader reader_heaptrack = {"heaptrack recording", knows, read, KEEPS_NO_NAMES};

@@ -48,11 +48,11 @@ static int read_counts(struct input *in, const char *thread, struct heap_counts 
         if (!thread_line(line, thread, &is_ours, &counts))
             return input_fail_line(in, "expected 'tN: N: N [N: N]', found '%.*s'%s",
                                    span_shown(line), line.at,
-                                   line.end == in->end ? "; the file is cut there" : "");
+                                   line.end == in->end ? "; the file is truncated there" : "");
         if (is_ours) *c = counts;
         if (input_is_done(in) && is_first) return 0;
     }
-    return input_fail(in, "is cut: it ends where the counts of a thread should be");
+    return input_fail(in, "is truncated: it ends where the counts of a thread should be");
 }
 
 static int read_stacks(struct input *in, const char *thread, double rate, struct heap_counts *sum) {
@@ -93,7 +93,8 @@ static int read(struct input *in) {
     if (error == 0) error = read_stacks(in, thread, (double)rate, &sum);
     if (error != 0) return error;
     bool has_maps = !input_is_done(in);
-    if (!has_maps) return input_fail(in, "is cut: the map of libraries at its end is missing");
+    if (!has_maps)
+        return input_fail(in, "is truncated: the map of libraries at its end is missing");
     /* jemalloc distorts each line for itself (see unsample()), the header too: the two are close only in
      * order of magnitude. Less than half is not distortion. */
     if (sum.inuse_bytes < totals.inuse_bytes / 2 || sum.alloc_bytes < totals.alloc_bytes / 2)
@@ -102,4 +103,4 @@ static int read(struct input *in) {
     return 0;
 }
 
-const struct reader reader_jemalloc = {"jemalloc heap profile", knows, read};
+const struct reader reader_jemalloc = {"jemalloc heap profile", knows, read, KEEPS_NAMES_BEHIND};

@@ -118,4 +118,4 @@ static int read(struct input *in) {
     return 0;
 }
 
-const struct reader reader_perf = {"perf script text", knows, read};
+const struct reader reader_perf = {"perf script text", knows, read, KEEPS_NO_NAMES};

@@ -135,21 +135,22 @@ static int read_strings(struct reading *r) {
     while (b.at < b.end) {
         size_t at = (size_t)((const char *)b.at - r->in->begin);
         if (!next_field(&b, &f))
-            return input_fail(r->in, "is a pprof profile that is cut or damaged at byte %zu", at);
+            return input_fail(r->in, "is a pprof profile that is truncated or damaged at byte %zu",
+                              at);
         if (f.number != 6 || f.wire != 2) continue;
         size_t n = (size_t)(f.sub.end - f.sub.at);
         if (r->n_strings == 0 && n != 0) return malformed(r, "its first string is not empty");
         uint32_t ours = profile_string_n(r->p, (const char *)f.sub.at, n);
         *REPORT_PUSH(r->strings, r->n_strings, r->cap_strings) = ours;
     }
-    return r->n_strings ? 0 : malformed(r, "it has no strings");
+    return r->n_strings ? 0 : malformed(r, "it has no strings; truncated?");
 }
 
 static int read_type(struct reading *r, struct bytes b, struct profile_type *t) {
     struct field f;
     *t = (struct profile_type){0};
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a type is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a type is truncated");
         bool ok = f.number == 1   ? text(r, f.value, &t->name)
                   : f.number == 2 ? text(r, f.value, &t->unit)
                                   : true;
@@ -164,7 +165,7 @@ static int read_mapping(struct reading *r, struct bytes b) {
     uint64_t id = 0;
     bool ok = true;
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a mapping is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a mapping is truncated");
         switch (f.number) {
         case 1: id = f.value; break;
         case 2: m.start = f.value; break;
@@ -192,7 +193,7 @@ static int read_function(struct reading *r, struct bytes b) {
     uint64_t id = 0;
     bool ok = true;
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a function is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a function is truncated");
         switch (f.number) {
         case 1: id = f.value; break;
         case 2: ok &= text(r, f.value, &fn.name); break;
@@ -214,7 +215,7 @@ static int read_line(struct reading *r, struct bytes b, struct profile_line *l) 
     uint64_t function = 0;
     *l = (struct profile_line){0};
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a line is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a line is truncated");
         if (f.number == 1) function = f.value;
         if (f.number == 2 && f.value <= INT32_MAX) l->line = (uint32_t)f.value;
         if (f.number == 3 && f.value <= INT32_MAX) l->column = (uint32_t)f.value;
@@ -232,7 +233,7 @@ static int read_location(struct reading *r, struct bytes b) {
     uint64_t id = 0, address = 0, mapping_id = 0;
     uint32_t n = 0, mapping = PROFILE_NONE;
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a location is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a location is truncated");
         if (f.number == 1) id = f.value;
         if (f.number == 2) mapping_id = f.value;
         if (f.number == 3) address = f.value;
@@ -260,7 +261,7 @@ static int read_label(struct reading *r, struct bytes b, struct profile_label *l
     bool ok = true;
     *l = (struct profile_label){0};
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a label is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a label is truncated");
         switch (f.number) {
         case 1: ok &= text(r, f.value, &l->key); break;
         case 2: ok &= text(r, f.value, &l->text); break;
@@ -302,7 +303,7 @@ static int read_sample(struct reading *r, struct bytes b) {
     struct bytes again = b;
     frames_clear(r->in);
     while (b.at < b.end) {
-        if (!next_field(&b, &f)) return malformed(r, "a sample is cut");
+        if (!next_field(&b, &f)) return malformed(r, "a sample is truncated");
         int error = f.number == 1 ? sample_frames(r, &f) : 0;
         if (error != 0) return error;
         if (f.number != 2) continue;
@@ -333,7 +334,7 @@ static int read_scalar(struct reading *r, const struct field *f) {
     case 14: r->default_type = f->value; break;
     default: break;
     }
-    return ok ? 0 : malformed(r, "it names a string that is not there");
+    return ok ? 0 : malformed(r, "it names a string that is not there; truncated?");
 }
 
 enum walk { WALK_TABLES, WALK_LOCATIONS, WALK_SAMPLES };
@@ -396,6 +397,17 @@ static int choose_default(struct reading *r) {
     return 0;
 }
 
+/* The library begins its files with the empty string, and ends them with the default type (src/dump/proto.c). Without that, such
+ * a file would look whole wherever a field ends. */
+static bool has_end(const struct reading *r) {
+    const struct profile *p = r->p;
+    struct bytes b = all_bytes(r->in);
+    struct field f;
+    bool is_ours = next_field(&b, &f) && f.number == 6 && p->n_comments > 0 &&
+                   strncmp(profile_text(p, p->comments[0]), "vitrine ", 8) == 0;
+    return !is_ours || r->default_type != 0;
+}
+
 static int read(struct input *in) {
     struct reading r = {.in = in, .p = in->profile};
     index_init(&r.mappings.index);
@@ -403,6 +415,8 @@ static int read(struct input *in) {
     index_init(&r.locations.index);
     int error = read_strings(&r);
     if (error == 0) error = walk_fields(&r, WALK_TABLES);
+    if (error == 0 && !has_end(&r))
+        error = input_fail(in, "is truncated: the end that Vitrine writes is missing");
     if (error == 0) error = choose_default(&r);
     if (error == 0) error = walk_fields(&r, WALK_LOCATIONS);
     if (error == 0) error = walk_fields(&r, WALK_SAMPLES);
@@ -436,4 +450,4 @@ static bool knows(const struct input *in) {
     return has_strings;
 }
 
-const struct reader reader_proto = {"pprof profile", knows, read};
+const struct reader reader_proto = {"pprof profile", knows, read, KEEPS_NAMES_INSIDE};

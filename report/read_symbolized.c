@@ -37,7 +37,7 @@ static int read_symbols(struct input *in, struct symbols *s) {
                                    line.at);
         }
     }
-    return input_fail(in, "is cut: its symbols have no end mark '---'");
+    return input_fail(in, "is truncated: its symbols have no end mark '---'");
 }
 
 static void name_all(struct profile *p, struct symbols *s) {
@@ -76,4 +76,4 @@ static int read(struct input *in) {
     return error;
 }
 
-const struct reader reader_symbolized = {"profile with symbols", knows, read};
+const struct reader reader_symbolized = {"profile with symbols", knows, read, KEEPS_NO_NAMES};

@@ -84,7 +84,7 @@ bool span_number(struct span_text *s, int64_t *n) {
     return true;
 }
 
-static inline int hex_digit(char c) {
+int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -185,7 +185,9 @@ void input_read_maps(struct input *in) {
     while (!input_is_done(in)) {
         struct span_text line = input_line(in);
         span_blanks(&line);
-        if (span_take(&line, "build="))
+        if (span_starts(line, "#"))
+            kept_names_take(&in->names, in->profile, line);
+        else if (span_take(&line, "build="))
             build = line;
         else
             add_map_line(in->profile, line, build);

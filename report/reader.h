@@ -11,6 +11,20 @@
 
 #include <string.h>
 
+struct kept_place {
+    uint64_t address;
+    uint32_t first, n; /* lines */
+};
+
+/* What stands behind a map: kept_names.h. */
+struct kept_names {
+    uint32_t *functions; /* of the profile, as they came */
+    struct kept_place *places;
+    struct profile_line *lines;
+    struct kept_place *ids; /* build-ids: start of the mapping, string */
+    uint32_t n_functions, n_places, n_lines, n_ids, cap_functions, cap_places, cap_lines, cap_ids;
+};
+
 struct input {
     const char *name; /* for messages */
     const char *at, *begin, *end;
@@ -22,6 +36,7 @@ struct input {
     uint32_t n_frames, cap_frames;
     /* addresses of this file have one taken off already (the symbolized container says so) */
     bool is_adjusted;
+    struct kept_names names;
 };
 
 /* One row per kind, in the order in which they are asked. */
@@ -29,6 +44,7 @@ struct reader {
     const char *kind;                      /* "gperftools heap profile" */
     bool (*knows)(const struct input *in); /* looks at the beginning; `at` is the first byte */
     int (*read)(struct input *in);         /* 0, or the result of input_fail() */
+    enum profile_keeps keeps;
 };
 
 extern const struct reader reader_heap, reader_jemalloc, reader_cpu, reader_contention,
@@ -55,6 +71,7 @@ void span_blanks(struct span_text *s);
 bool span_number(struct span_text *s,
                  int64_t *n); /* decimal, with a sign; false when it does not fit */
 bool span_hex(struct span_text *s, uint64_t *n); /* with or without 0x */
+int hex_digit(char c);                           /* its value; -1: it is none */
 int span_shown(struct span_text s);              /* for "%.*s": as much of it as a message needs */
 
 /* ---- frames of one stack, leaf first */
@@ -75,6 +92,11 @@ void frames_sample(struct input *in, const double *values);
 void input_read_maps(struct input *in);
 /* Does a map begin here: MAPPED_LIBRARIES: or --- Memory map: ? */
 bool input_is_at_maps(const struct input *in);
+
+/* ---- names behind a map: takes a line that begins with '#'. */
+void kept_names_take(struct kept_names *k, struct profile *p, struct span_text line);
+/* Gives the locations and mappings of the profile, which have found each other, what was taken, and frees it. When all is read. */
+void kept_names_apply(struct kept_names *k, struct profile *p);
 
 /* ---- heaps: two pairs of (objects, bytes), in use and allocated */
 struct heap_counts {

@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "report/read_symbols.h"
 
-#define PAGE_SECONDS 60 /* for an answer that takes the server no time */
+#define CMDLINE_BYTES (64u << 10) /* more is no command line */
+#define PAGE_SECONDS 60           /* for an answer that takes the server no time */
 
 /* The pages of a server, as they end a URL. */
 static const struct page {
@@ -88,36 +90,49 @@ int remote_parse(const char *name, unsigned n_seconds, struct remote *r, struct 
     return 0;
 }
 
+uint64_t remote_now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* One request, in what is left of the time for all. */
+static int ask(const struct remote *r, struct fetch *f, unsigned n_seconds, struct intake *out,
+               struct report_error *e) {
+    uint64_t now = remote_now_ms();
+    f->tls = r->tls;
+    f->within_ms = r->deadline_ms ? r->deadline_ms - now : (uint64_t)n_seconds * 1000;
+    if (r->deadline_ms && r->deadline_ms <= now)
+        return report_fail(e, ETIMEDOUT, "'%s': no answer within the time: earlier ones took it",
+                           f->url);
+    return fetch(f, out, e);
+}
+
 static int fetch_beside(const struct remote *r, const char *page, const char *query,
-                        const char *post, struct buffer *out, struct report_error *e) {
+                        const char *post, struct intake *out, struct report_error *e) {
     char url[2 * REMOTE_URL];
     (void)snprintf(url, sizeof url, "%s/pprof/%s%s", r->base, page, query);
-    struct fetch f = {.url = url,
-                      .post = post,
-                      .n_seconds = r->timeout_s ? r->timeout_s : PAGE_SECONDS,
-                      .tls = r->tls};
-    return fetch(&f, out, e);
+    out->name = r->base;
+    return ask(r, &(struct fetch){.url = url, .post = post}, PAGE_SECONDS, out, e);
 }
 
 int remote_program(const struct remote *r, char *out, size_t n_bytes, struct report_error *e) {
-    struct buffer b = {0};
+    struct intake in = {.max_bytes = CMDLINE_BYTES};
+    const struct buffer *b = &in.out;
     *out = '\0';
-    int error = *r->base ? fetch_beside(r, "cmdline", "", NULL, &b, e) : 0;
-    if (error == 0 && b.n > 0) {
+    int error = *r->base ? fetch_beside(r, "cmdline", "", NULL, &in, e) : 0;
+    if (error == 0 && b->n > 0) {
         size_t n = 0; /* arguments end in NUL or newline */
-        while (n < b.n && b.bytes[n] != '\0' && b.bytes[n] != '\n' && b.bytes[n] != '\r') n++;
-        if (b.bytes[0] != '<') (void)snprintf(out, n_bytes, "%.*s", (int)n, b.bytes);
+        while (n < b->n && b->bytes[n] != '\0' && b->bytes[n] != '\n' && b->bytes[n] != '\r') n++;
+        if (b->bytes[0] != '<') (void)snprintf(out, n_bytes, "%.*s", (int)n, b->bytes);
     }
-    free(b.bytes);
+    intake_free(&in);
     return error == -ETIMEDOUT ? error : 0;
 }
 
-int remote_fetch(const struct remote *r, struct buffer *out, struct report_error *e) {
-    struct fetch f = {.url = r->url,
-                      .n_seconds = r->timeout_s ? r->timeout_s
-                                                : r->n_seconds + r->n_seconds / 100 + PAGE_SECONDS,
-                      .tls = r->tls};
-    return fetch(&f, out, e);
+int remote_fetch(const struct remote *r, struct intake *out, struct report_error *e) {
+    return ask(r, &(struct fetch){.url = r->url}, r->n_seconds + r->n_seconds / 100 + PAGE_SECONDS,
+               out, e);
 }
 
 /* ---- names */
@@ -154,20 +169,20 @@ static bool has_symbols(const struct buffer *b) {
 
 int remote_symbolize(const struct remote *r, const char *query, struct profile *p,
                      struct report_error *e) {
-    struct buffer b = {0};
+    struct intake in = {.max_bytes = r->max_bytes}, answer = in;
     if (*r->base == '\0') return 0;
     char *post = question(p);
     if (post == NULL) return 0;
-    int error = fetch_beside(r, "symbol", "", NULL, &b, e);
-    if (error == 0 && !has_symbols(&b)) {
+    int error = fetch_beside(r, "symbol", "", NULL, &in, e);
+    if (error == 0 && !has_symbols(&in.out)) {
         profile_note(p, "'%s/pprof/symbol': the server has no names (a stripped program?)",
                      r->base);
     } else if (error == 0) {
-        b.n = 0;
-        error = fetch_beside(r, "symbol", query, post, &b, e);
-        if (error == 0 && b.n > 0) symbol_lines_apply(p, b.bytes, b.n);
+        error = fetch_beside(r, "symbol", query, post, &answer, e);
+        if (error == 0 && answer.out.n > 0) symbol_lines_apply(p, answer.out.bytes, answer.out.n);
     }
     free(post);
-    free(b.bytes);
+    intake_free(&in);
+    intake_free(&answer);
     return error;
 }

@@ -21,8 +21,9 @@ struct remote {
     char service[256];     /* "/pprof/heap" */
     unsigned n_seconds;    /* the profile takes so long; 0: no time */
     /* for the caller to set, after remote_parse() */
-    unsigned
-        timeout_s; /* each answer may take so long; 0: a minute, and a profile its own time besides */
+    /* when all answers must be there, by remote_now_ms(); 0: a minute for each, and a profile its own time besides */
+    uint64_t deadline_ms;
+    uint64_t max_bytes; /* of the profile and of its names: intake.h */
     struct fetch_tls tls;
 };
 
@@ -33,7 +34,9 @@ int remote_parse(const char *name, unsigned n_seconds, struct remote *r, struct 
 /* The server's program, from /pprof/cmdline; "" when it does not say. -ETIMEDOUT with the line set: it says nothing at
  * all, so there is no use in asking more. */
 int remote_program(const struct remote *r, char *out, size_t n_bytes, struct report_error *e);
-int remote_fetch(const struct remote *r, struct buffer *out, struct report_error *e);
+/* The profile, into an intake that the caller has begun. */
+int remote_fetch(const struct remote *r, struct intake *out, struct report_error *e);
+uint64_t remote_now_ms(void);
 /* Names of the locations that have none. `query` ("?retain=x" or "") goes to the server as it is. A server that has no
  * names is no error, and a note. */
 int remote_symbolize(const struct remote *r, const char *query, struct profile *p,

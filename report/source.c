@@ -5,10 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "report/memory.h"
+#include "report/regular.h"
 
 #define MAX_PATH 4096
+#define MAX_SOURCE (64 << 20) /* more is no source */
 
 void source_close(struct source *s) {
     free(s->path);
@@ -55,6 +59,22 @@ static const char *behind_name(const char *path, const char *folders) {
     return NULL;
 }
 
+/* NULL: errno says why. */
+static FILE *open_file(const char *path) {
+    struct stat st;
+    int fd = regular_open(path);
+    if (fd < 0) {
+        errno = -fd;
+        return NULL;
+    }
+    FILE *file = fstat(fd, &st) == 0 && st.st_size <= MAX_SOURCE ? fdopen(fd, "r") : NULL;
+    if (file == NULL) {
+        (void)close(fd);
+        errno = EFBIG;
+    }
+    return file;
+}
+
 /* In a folder, and in each one above it. */
 static FILE *open_upwards(const char *folder, size_t n, const char *path) {
     char start[MAX_PATH], whole[2 * MAX_PATH];
@@ -64,7 +84,7 @@ static FILE *open_upwards(const char *folder, size_t n, const char *path) {
     for (char *end = real ? real + strlen(real) : NULL; end; end = strrchr(real, '/')) {
         *end = '\0';
         (void)snprintf(whole, sizeof whole, "%s/%s", real, path);
-        file = fopen(whole, "re");
+        file = open_file(whole);
         if (file || end == real) break;
     }
     free(real);
@@ -80,7 +100,7 @@ static FILE *open_found(const struct source_search *s, const char *path) {
     FILE *file = NULL;
     for (size_t n; rest && !file && (n = next_folder(&folders, &folder)) > 0;)
         file = open_upwards(folder, n, rest);
-    return file ? file : fopen(path, "re"); /* where the profile says */
+    return file ? file : open_file(path); /* where the profile says */
 }
 
 /* ---- reading */

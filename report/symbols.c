@@ -270,6 +270,54 @@ static struct module *open_vdso(const struct resolving *r, const struct profile_
     return NULL;
 }
 
+/* ---- files that stay open */
+
+struct cached {
+    char *file, *build_id;
+    uint64_t offset, n_bytes;
+    struct module *module; /* NULL: there is none */
+};
+
+struct symbols_cache {
+    struct cached *all;
+    uint32_t n, cap;
+};
+
+struct symbols_cache *symbols_cache_new(void) {
+    return report_alloc(sizeof(struct symbols_cache));
+}
+
+void symbols_cache_free(struct symbols_cache *c) {
+    for (uint32_t i = 0; c && i < c->n; i++) {
+        free(c->all[i].file);
+        free(c->all[i].build_id);
+        module_close(c->all[i].module);
+    }
+    if (c) free(c->all);
+    free(c);
+}
+
+/* The file of a mapping. What is said of one that is missing is said once: to the first profile that wants it. */
+static struct module *module_of(struct resolving *r, const struct profile_mapping *map,
+                                bool is_vdso) {
+    struct symbols_cache *c = r->options->cache;
+    const struct profile *p = r->p;
+    uint64_t n_bytes = map->limit - map->start;
+    for (uint32_t i = 0; c && i < c->n; i++) {
+        const struct cached *k = &c->all[i];
+        if (k->offset == map->offset && k->n_bytes == n_bytes &&
+            strcmp(k->file, profile_text(p, map->file)) == 0 &&
+            strcmp(k->build_id, profile_text(p, map->build_id)) == 0)
+            return k->module;
+    }
+    struct module *m = is_vdso ? open_vdso(r, map) : open_mapping(r, map);
+    if (c == NULL) return m;
+    const char *file = profile_text(p, map->file), *id = profile_text(p, map->build_id);
+    *REPORT_PUSH(c->all, c->n, c->cap) = (struct cached){
+        report_copy(file, strlen(file)), report_copy(id, strlen(id)), map->offset, n_bytes, m};
+    return m;
+}
+
 /* ---- locations */
 
 static void resolve_in(struct resolving *r, struct module *m, uint32_t mapping) {
@@ -340,7 +388,7 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     struct profile_mapping map = p->mappings[mapping]; /* a copy: notes add strings, not mappings */
     bool is_vdso = strcmp(profile_text(p, map.file), "[vdso]") == 0;
     if (map.has_functions || is_vdso != is_vdso_turn || !has_unknown(p, mapping)) return;
-    struct module *m = is_vdso ? open_vdso(r, &map) : open_mapping(r, &map);
+    struct module *m = module_of(r, &map, is_vdso);
     if (m == NULL) return;
     bool is_library = looks_like_library(profile_text(p, map.file));
     if (is_library) r->is_of_here = true;
@@ -353,7 +401,7 @@ static void resolve_mapping(struct resolving *r, uint32_t mapping, bool is_vdso_
     if (map.build_id == 0) p->mappings[mapping].build_id = profile_string(p, module_build_id(m));
     if (!is_library && !is_vdso && has_unknown(p, mapping)) note_lack(p, m);
     if (module_missing(m)) note_split(p, m);
-    module_close(m);
+    if (r->options->cache == NULL) module_close(m);
 }
 
 void symbols_resolve(struct profile *p, const struct symbols_options *o) {

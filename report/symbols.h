@@ -12,7 +12,12 @@ struct symbols_options {
         *prefixes; /* "/sysroot,/other": tried in front of ever shorter ends of paths; or NULL */
     const char *folders; /* "dir:dir": binaries by name or by build-id; NULL: none */
     const char *extra;   /* a file whose own addresses are those of no mapping; or NULL */
+    /* keeps the files open for the next profile, which is often of the same ones; or NULL */
+    struct symbols_cache *cache;
 };
+
+struct symbols_cache *symbols_cache_new(void);
+void symbols_cache_free(struct symbols_cache *c); /* NULL is fine */
 
 /* Each location without lines is looked up once. What cannot be found stays without lines; the notes say
  * which files were missing or were not the ones that ran. */

@@ -4,32 +4,46 @@
 #include <math.h>
 #include <string.h>
 
+#include "report/estimate.h"
 #include "report/text.h"
 
 /* ---- numbers */
 
-static const struct scale {
+static const struct table_scale {
     const char *unit;
     struct table_unit steps[6]; /* from large to small */
 } scales[] = {
     {"bytes",
-     {{1099511627776.0, 2, "TB"},
-      {1073741824.0, 2, "GB"},
-      {1048576.0, 2, "MB"},
-      {1024.0, 2, "kB"},
-      {1, 0, "B"}}},
-    {"nanoseconds", {{1e9, 2, "s"}, {1e6, 2, "ms"}, {1e3, 2, "us"}, {1, 0, "ns"}}},
-    {"microseconds", {{1e6, 2, "s"}, {1e3, 2, "ms"}, {1, 0, "us"}}},
+     {{1099511627776.0, 2, "TB", NULL},
+      {1073741824.0, 2, "GB", NULL},
+      {1048576.0, 2, "MB", NULL},
+      {1024.0, 2, "kB", NULL},
+      {1, 0, "B", NULL}}},
+    {"nanoseconds",
+     {{1e9, 2, "s", NULL}, {1e6, 2, "ms", NULL}, {1e3, 2, "us", NULL}, {1, 0, "ns", NULL}}},
+    {"microseconds", {{1e6, 2, "s", NULL}, {1e3, 2, "ms", NULL}, {1, 0, "us", NULL}}},
 };
 
+static const struct table_scale *scale_of(const char *unit) {
+    for (unsigned i = 0; i < sizeof scales / sizeof *scales; i++)
+        if (strcmp(scales[i].unit, unit) == 0) return &scales[i];
+    return NULL;
+}
+
+/* `least` of a unit is enough for it. */
+static const struct table_unit *step_for(const struct table_scale *s, double number, double least) {
+    const struct table_unit *u = s->steps;
+    while (u->divisor > 1 && fabs(number) < least * u->divisor) u++;
+    return u;
+}
+
 struct table_unit table_unit_for(const char *unit, double largest) {
-    for (unsigned i = 0; i < sizeof scales / sizeof *scales; i++) {
-        if (strcmp(scales[i].unit, unit) != 0) continue;
-        const struct table_unit *u = scales[i].steps;
-        while (u->divisor > 1 && fabs(largest) < u->divisor) u++;
-        return *u;
-    }
-    return (struct table_unit){1, 0, ""};
+    const struct table_scale *s = scale_of(unit);
+    return s ? *step_for(s, largest, 1) : (struct table_unit){1, 0, "", NULL};
+}
+
+struct table_unit table_unit_each(const char *unit) {
+    return (struct table_unit){1, 0, "", scale_of(unit)};
 }
 
 const char *table_decimal(double number, int decimals, const char *suffix, char *out,
@@ -40,9 +54,24 @@ const char *table_decimal(double number, int decimals, const char *suffix, char 
     return out;
 }
 
+/* Three digits, or what stands before the point; 0.9995 of a unit is rounded up to one. */
+static const char *scaled_number(const struct table_scale *s, double number, char *out,
+                                 size_t n_bytes) {
+    const struct table_unit *u = step_for(s, number, 0.9995);
+    double shown = fabs(number / u->divisor);
+    int decimals = u->decimals == 0 || shown >= 99.95 ? 0 : shown >= 9.995 ? 1 : 2;
+    if (u->decimals == 0 && shown < 0.5) return "0";
+    return table_decimal(number / u->divisor, decimals, u->suffix, out, n_bytes);
+}
+
 const char *table_number(struct table_unit u, double number, char *out, size_t n_bytes) {
     if (number == 0) return "0";
+    if (u.scale) return scaled_number(u.scale, number, out, n_bytes);
     return table_decimal(number / u.divisor, u.decimals, u.suffix, out, n_bytes);
+}
+
+const char *table_amount(const char *unit, double number, char *out, size_t n_bytes) {
+    return table_number(table_unit_each(unit), number, out, n_bytes);
 }
 
 void json_number(FILE *out, double number) {
@@ -52,6 +81,55 @@ void json_number(FILE *out, double number) {
         (void)fprintf(out, "%.0f", number == 0 ? 0 : number);
     else
         (void)fprintf(out, "%.15g", number);
+}
+
+/* ---- estimates */
+
+#define ERROR_WIDTH 6 /* of "±999%~" */
+
+static double error_of(const struct table_cell *cell) { return sqrt(cell->variance); }
+
+/* By its first value that is not 0. */
+static bool is_noise(const struct table *t, const struct table_cell *cells) {
+    for (uint32_t i = 0; t->has_errors && i < t->n_columns; i++)
+        if (t->columns[i].kind == TABLE_VALUE && cells[i].number != 0)
+            return estimate_is_noise(cells[i].number, error_of(&cells[i]));
+    return false;
+}
+
+const char *table_error(const struct table *t, const struct table_cell *cell,
+                        char out[TABLE_ERROR]) {
+    char text[ESTIMATE_BYTES];
+    out[0] = '\0';
+    if (!t->has_errors) return out;
+    double error = error_of(cell);
+    (void)estimate_text(cell->number, error, text);
+    const char *mark = text[0] && estimate_is_noise(cell->number, error) ? "~" : "";
+    int n_characters =
+        (int)strlen(text) - (text[0] != '\0') + (int)strlen(mark); /* ± has two bytes */
+    (void)snprintf(out, TABLE_ERROR, " %s%s%*s", text, mark, ERROR_WIDTH - n_characters, "");
+    return out;
+}
+
+/* CSV: behind the columns of the table. */
+static void csv_errors(const struct table *t, const struct table_cell *cells) {
+    for (uint32_t i = 0; t->has_errors && i < t->n_columns; i++) {
+        if (t->columns[i].kind != TABLE_VALUE) continue;
+        (void)fputc(',', t->out);
+        if (cells)
+            json_number(t->out, error_of(&cells[i]));
+        else
+            (void)fprintf(t->out, "%s_error", t->columns[i].name);
+    }
+    if (t->has_errors)
+        (void)fputs(cells == NULL ? ",noise" : is_noise(t, cells) ? ",1" : ",0", t->out);
+}
+
+static void json_error(const struct table *t, const struct table_column *c,
+                       const struct table_cell *cell) {
+    if (!t->has_errors || c->kind != TABLE_VALUE) return;
+    (void)fprintf(t->out, ",\"%s_error\":", c->name);
+    json_number(t->out, error_of(cell));
 }
 
 /* ---- forms */
@@ -117,15 +195,17 @@ static int width_of(const struct table *t, const struct table_column *c) {
 /* Gives how many columns it took. */
 static int text_cell(const struct table *t, const struct table_column *c,
                      const struct table_cell *cell, bool is_last, int used) {
-    char number[64];
+    char number[64], error[TABLE_ERROR];
     switch (c->kind) {
     case TABLE_TEXT:
-        if (!is_last) return fprintf(t->out, "%*s", c->width, cell->text);
+        if (!is_last) return fprintf(t->out, "%*s", c->width, text_shown(cell->text));
         table_name(t, cell->text, used);
         break;
     case TABLE_VALUE:
-        return fprintf(t->out, "%*s", c->width,
-                       table_number(t->unit, cell->number, number, sizeof number));
+        return fprintf(t->out, "%*s%s", c->width,
+                       table_number(t->unit, cell->number, number, sizeof number),
+                       table_error(t, cell, error)) -
+               (strchr(error, '%') != NULL); /* ± has two bytes */
     case TABLE_COUNT: return fprintf(t->out, "%*.0f", c->width, cell->number);
     case TABLE_PERCENT:
         return fprintf(t->out, "%*s", width_of(t, c),
@@ -141,12 +221,16 @@ static int text_cell(const struct table *t, const struct table_column *c,
     return 0;
 }
 
-/* The numbers up to the first share have its colour. */
+/* The numbers up to the first share have its colour; what is noise is grey, all of it. */
 static void text_row(const struct table *t, const struct table_cell *cells) {
     uint32_t last = 0;
     int used = 0;
     while (last < t->n_columns && t->columns[last].kind != TABLE_PERCENT) last++;
     const char *colour = last < t->n_columns ? table_colour(t, cells[last].number) : "";
+    if (t->has_colour && is_noise(t, cells)) {
+        colour = "\033[90m";
+        last = t->n_columns - 1;
+    }
     (void)fputs(colour, t->out);
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (i > 0) used += fprintf(t->out, " ");
@@ -158,13 +242,25 @@ static void text_row(const struct table *t, const struct table_cell *cells) {
 void table_begin(struct table *t) {
     t->n_rows = 0;
     if (t->form == TABLE_AS_JSON) {
-        (void)fputs("{\"type\":", t->out);
+        (void)fputc('{', t->out);
+        if (t->group) {
+            (void)fputs("\"group\":", t->out);
+            text_json(t->out, t->group);
+            (void)fputc(',', t->out);
+        }
+        (void)fputs("\"type\":", t->out);
         text_json(t->out, t->type);
         (void)fputs(",\"unit\":", t->out);
         text_json(t->out, t->unit_name);
         (void)fputs(",\"total\":", t->out);
         json_number(t->out, t->total);
+        if (t->has_errors) (void)fputs(",\"total_error\":", t->out);
+        if (t->has_errors) json_number(t->out, sqrt(t->total_variance));
         (void)fputs(",\"rows\":[", t->out);
+    }
+    if (t->form == TABLE_AS_CSV && t->group) {
+        if (t->is_next_group) return;
+        (void)fputs("group,", t->out);
     }
     const char *bold = t->has_colour ? "\033[1m" : "";
     (void)fputs(bold, t->out);
@@ -176,6 +272,9 @@ void table_begin(struct table *t) {
             text_csv(t->out, c->name);
         else
             (void)fprintf(t->out, "%*s", is_last ? 0 : width_of(t, c), c->name);
+        if (t->form == TABLE_AS_TEXT && t->has_errors && c->kind == TABLE_VALUE)
+            (void)fprintf(t->out, "%*s", 1 + ERROR_WIDTH, "");
+        if (is_last && t->form == TABLE_AS_CSV) csv_errors(t, NULL);
         if (is_last) (void)fprintf(t->out, "%s\n", table_plain(bold));
     }
 }
@@ -183,13 +282,22 @@ void table_begin(struct table *t) {
 void table_row(struct table *t, const struct table_cell *cells) {
     if (t->form == TABLE_AS_TEXT) text_row(t, cells);
     if (t->form == TABLE_AS_JSON) (void)fputs(t->n_rows ? ",\n{" : "\n{", t->out);
+    if (t->form == TABLE_AS_CSV && t->group) {
+        text_csv(t->out, t->group);
+        (void)fputc(',', t->out);
+    }
     for (uint32_t i = 0; i < t->n_columns && t->form != TABLE_AS_TEXT; i++) {
         if (i > 0) (void)fputc(',', t->out);
-        if (t->form == TABLE_AS_JSON)
+        if (t->form == TABLE_AS_JSON) {
             json_cell(t, &t->columns[i], &cells[i]);
-        else
+            json_error(t, &t->columns[i], &cells[i]);
+        } else {
             csv_cell(t, &t->columns[i], &cells[i]);
+        }
     }
+    if (t->form == TABLE_AS_CSV) csv_errors(t, cells);
+    if (t->form == TABLE_AS_JSON && t->has_errors)
+        (void)fprintf(t->out, ",\"noise\":%s", is_noise(t, cells) ? "true" : "false");
     (void)fputs(t->form == TABLE_AS_JSON ? "}" : "\n", t->out);
     t->n_rows++;
 }

@@ -57,7 +57,8 @@ struct making {
     uint32_t *node_of; /* by string: the node of that name */
     uint32_t n_node_of, cap_node_of;
     uint32_t *short_name; /* by function: string, or PROFILE_NONE */
-    uint32_t n_short;
+    uint32_t *
+        plain_name; /* the same without template arguments, where instances are told apart; or NULL */
 };
 
 /* ---- names */
@@ -89,6 +90,35 @@ static uint32_t function_name(struct making *m, uint32_t function) {
         m->short_name[function] = profile_string(m->p, name);
     }
     return m->short_name[function];
+}
+
+/* By string: the first function of that short name, and whether there is one with other template arguments. */
+struct namesake {
+    uint32_t instance;
+    bool is_ambiguous;
+};
+
+/* Functions that have one short name keep the template arguments, if they differ in them. */
+static void tell_instances(struct making *m) {
+    struct profile *p = m->p;
+    struct namesake *of = NULL;
+    uint32_t n_of = 0, cap_of = 0;
+    char name[MAX_NAME];
+    uint32_t *instance = report_alloc(p->n_functions * sizeof *instance);
+    m->plain_name = report_alloc(p->n_functions * sizeof *m->plain_name);
+    for (uint32_t i = 0; i < p->n_functions; i++) {
+        uint32_t plain = m->plain_name[i] = function_name(m, i);
+        (void)name_shorten_instance(profile_text(p, p->functions[i].name), name, sizeof name);
+        instance[i] = profile_string(p, name);
+        while (n_of <= plain)
+            *REPORT_PUSH(of, n_of, cap_of) = (struct namesake){.instance = PROFILE_NONE};
+        if (of[plain].instance == PROFILE_NONE) of[plain].instance = instance[i];
+        if (of[plain].instance != instance[i]) of[plain].is_ambiguous = true;
+    }
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        if (of[m->plain_name[i]].is_ambiguous) m->short_name[i] = instance[i];
+    free(of);
+    free(instance);
 }
 
 /* The text of a node at one line of a location; line NULL: nothing known.
@@ -170,6 +200,8 @@ static bool line_matches(const struct making *m, const struct regex *r, uint32_t
     if (line == NULL) return false;
     const struct profile_function *f = &p->functions[line->function];
     (void)snprintf(place, sizeof place, "%s:%u", profile_text(p, f->file), line->line);
+    if (m->plain_name && regex_matches(r, profile_text(p, m->plain_name[line->function])))
+        return true;
     return regex_matches(r, profile_text(p, f->name)) || (f->file && regex_matches(r, place));
 }
 
@@ -279,13 +311,16 @@ static void add_frames(struct making *m, const struct place *place, uint32_t beg
 }
 
 /* False: the filters are against it. */
-static bool add_stack(struct making *m, uint32_t stack, double value) {
+static bool add_stack(struct making *m, uint32_t stack, double value, double variance) {
     struct view *v = m->v;
     const struct profile_stack *s = &m->p->stacks[stack];
     uint32_t end = end_of_stack(m, s);
     if (!is_wanted(m, s) || (m->show_from && end == 0)) return false;
-    struct view_stack kept = {
-        .stack = stack, .first = v->n_frames, .first_frame = first_frame(m, s), .value = value};
+    struct view_stack kept = {.stack = stack,
+                              .first = v->n_frames,
+                              .first_frame = first_frame(m, s),
+                              .value = value,
+                              .variance = variance};
     uint32_t pruned = pruned_at(m, s, kept.first_frame);
     if (pruned != PROFILE_NONE) kept.first_frame = pruned;
     for (uint32_t i = 0; i < m->p->n_label_leaves && i < kept.first_frame; i++) {
@@ -299,12 +334,14 @@ static bool add_stack(struct making *m, uint32_t stack, double value) {
     }
     kept.n = v->n_frames - kept.first;
     v->shown += value;
+    v->shown_variance += variance;
     *REPORT_PUSH(v->stacks, v->n_stacks, v->cap_stacks) = kept;
     return true;
 }
 
 static bool has_right_labels(const struct making *m, uint32_t sample) {
-    return (!m->tag_focus || label_filter_matches(m->tag_focus, m->p, sample)) &&
+    return (!m->o->group_of || m->o->group_of[sample] == m->o->group) &&
+           (!m->tag_focus || label_filter_matches(m->tag_focus, m->p, sample)) &&
            !(m->tag_ignore && label_filter_matches(m->tag_ignore, m->p, sample));
 }
 
@@ -357,17 +394,21 @@ static void make_stacks(struct making *m) {
     struct view *v = m->v;
     uint32_t *twin_of = p->is_difference && !m->o->is_each_place ? find_twins(m) : NULL;
     double *all = report_alloc(p->n_stacks * sizeof *all),
-           *wanted = report_alloc(p->n_stacks * sizeof *wanted);
+           *wanted = report_alloc(p->n_stacks * sizeof *wanted),
+           *variances = report_alloc(p->n_stacks * sizeof *variances);
     bool *is_used = report_alloc(p->n_stacks * sizeof *is_used);
     v->has_sample = report_alloc(p->n_samples * sizeof *v->has_sample);
     for (uint32_t i = 0; i < p->n_samples; i++) {
         uint32_t stack = twin_of ? twin_of[p->samples[i].stack] : p->samples[i].stack;
         double value = p->values[(size_t)i * p->n_types + v->options.type];
+        double variance = profile_variance(p, i, v->options.type);
         all[stack] += value;
+        v->total_variance += variance;
         if (!m->o->drops_negative) v->total += value;
         v->has_sample[i] = has_right_labels(m, i);
         if (!v->has_sample[i]) continue;
         wanted[stack] += value;
+        variances[stack] += variance;
         is_used[stack] = true;
     }
     for (uint32_t i = 0; i < p->n_stacks; i++) {
@@ -375,15 +416,17 @@ static void make_stacks(struct making *m) {
         if (m->o->drops_negative && wanted[i] < 0) wanted[i] = 0;
         v->weight += fabs(all[i]);
         if (m->o->drops_negative) v->total += all[i]; /* of what is left */
-        if (is_used[i]) is_used[i] = add_stack(m, i, wanted[i]);
+        if (is_used[i]) is_used[i] = add_stack(m, i, wanted[i], variances[i]);
     }
     for (uint32_t i = 0; i < p->n_samples; i++) {
         uint32_t stack = p->samples[i].stack;
         v->has_sample[i] = v->has_sample[i] && is_used[twin_of ? twin_of[stack] : stack];
     }
     v->whole = choose_whole(v);
+    v->has_errors = v->total_variance > 0;
     free(all);
     free(wanted);
+    free(variances);
     free(is_used);
     free(twin_of);
 }
@@ -421,11 +464,13 @@ static void count_nodes(struct view *v) {
     for (uint32_t i = 0; i < v->n_stacks; i++) {
         const struct view_stack *s = &v->stacks[i];
         if (s->n > 0) v->nodes[v->frames[s->first]].flat += s->value;
+        if (s->n > 0) v->nodes[v->frames[s->first]].flat_variance += s->variance;
         for (uint32_t k = 0; k < s->n; k++) {
             uint32_t node = v->frames[s->first + k];
             if (seen_in[node] == i + 1) continue;
             seen_in[node] = i + 1;
             v->nodes[node].cum += s->value;
+            v->nodes[node].cum_variance += s->variance;
         }
     }
     free(seen_in);
@@ -512,6 +557,7 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
     if (is_good) {
         m.short_name = report_alloc(p->n_functions * sizeof *m.short_name);
         memset(m.short_name, 0xff, p->n_functions * sizeof *m.short_name);
+        if (o->tells_instances && !o->full_names && !o->mangled_names) tell_instances(&m);
         make_places(&m);
         make_stacks(&m);
         if (o->by_path) split_paths(v);
@@ -535,9 +581,44 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
     free(m.nodes);
     free(m.node_of);
     free(m.short_name);
+    free(m.plain_name);
     if (is_good) return v;
     view_free(v);
     return NULL;
+}
+
+struct view *view_part(const struct view *v, const uint32_t *group_of, uint32_t group) {
+    struct view *part = report_alloc(sizeof *part);
+    bool *has_stack = report_alloc(v->p->n_stacks * sizeof *has_stack);
+    *part = *v;
+    part->nodes = NULL, part->n_nodes = part->cap_nodes = 0;
+    part->stacks = NULL, part->n_stacks = part->cap_stacks = 0;
+    part->frames = NULL, part->n_frames = part->cap_frames = 0;
+    part->shown = part->shown_variance = 0;
+    for (uint32_t i = 0; i < v->n_nodes; i++) {
+        struct view_node *n = REPORT_PUSH(part->nodes, part->n_nodes, part->cap_nodes);
+        *n = v->nodes[i];
+        n->flat = n->cum = n->flat_variance = n->cum_variance = 0;
+    }
+    for (uint32_t i = 0; i < v->n_stacks; i++) {
+        const struct view_stack *s = &v->stacks[i];
+        if (group_of[i] != group) continue;
+        struct view_stack *kept = REPORT_PUSH(part->stacks, part->n_stacks, part->cap_stacks);
+        *kept = *s;
+        kept->first = part->n_frames;
+        for (uint32_t k = 0; k < s->n; k++)
+            *REPORT_PUSH(part->frames, part->n_frames, part->cap_frames) = v->frames[s->first + k];
+        part->shown += s->value;
+        part->shown_variance += s->variance;
+        has_stack[s->stack] = true;
+    }
+    part->has_sample = report_alloc(v->p->n_samples * sizeof *part->has_sample);
+    for (uint32_t i = 0; i < v->p->n_samples; i++)
+        part->has_sample[i] = v->has_sample[i] && has_stack[v->p->samples[i].stack];
+    free(has_stack);
+    count_nodes(part);
+    sort_nodes(part);
+    return part;
 }
 
 void view_free(struct view *v) {

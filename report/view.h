@@ -26,15 +26,16 @@ enum view_by {
 struct view_options {
     uint32_t type; /* of the profile's types; PROFILE_NONE: its default */
     enum view_by by;
-    bool full_names;     /* with parameters and template arguments */
-    bool mangled_names;  /* as the linker has them */
-    bool no_inlines;     /* inlined calls count for the function they are in */
-    bool marks_inlined;  /* " (inline)" behind names, as the perl pprof writes */
-    bool shows_address;  /* behind names; each address is a node, but by files */
-    bool shows_columns;  /* file:line:column; each column is a node */
-    bool by_path;        /* what is called from two places is two nodes: a tree, not a graph */
-    bool all_frames;     /* do not cut off the allocator's own frames */
-    bool drops_negative; /* differences below zero count as zero */
+    bool full_names;      /* with parameters and template arguments */
+    bool mangled_names;   /* as the linker has them */
+    bool tells_instances; /* template arguments, where two functions differ by nothing else */
+    bool no_inlines;      /* inlined calls count for the function they are in */
+    bool marks_inlined;   /* " (inline)" behind names, as the perl pprof writes */
+    bool shows_address;   /* behind names; each address is a node, but by files */
+    bool shows_columns;   /* file:line:column; each column is a node */
+    bool by_path;         /* what is called from two places is two nodes: a tree, not a graph */
+    bool all_frames;      /* do not cut off the allocator's own frames */
+    bool drops_negative;  /* differences below zero count as zero */
     bool sorts_by_cum;
     bool is_each_place; /* each line of each location is a node: filter.c */
     bool is_relative;   /* percentages are of what passed the filters, not of all */
@@ -43,6 +44,8 @@ struct view_options {
     const char *focus, *ignore, *show, *hide, *show_from, *prune_from;
     /* labels, or NULL: keep and drop samples; see label_filter.h */
     const char *tag_focus, *tag_ignore;
+    const uint32_t *group_of; /* by sample, or NULL: only those of `group` */
+    uint32_t group;
     /* regexps of labels' keys, or NULL: which of them view_tags() shows */
     const char *tag_show, *tag_hide;
 };
@@ -53,6 +56,7 @@ struct view_node {
     uint32_t line;     /* in a view by lines, else 0 */
     uint32_t location; /* the first of those it was made of */
     double flat, cum;
+    double flat_variance, cum_variance; /* squares of their standard errors */
 };
 
 struct view_stack {
@@ -60,6 +64,7 @@ struct view_stack {
     uint32_t first, n;    /* in frames[]: nodes, leaf first */
     uint32_t first_frame; /* of the profile's stack: those before it are the allocator's */
     double value;
+    double variance; /* the square of its standard error */
 };
 
 struct view {
@@ -69,6 +74,8 @@ struct view {
     double shown;  /* of what passed the filters */
     double weight; /* sum of absolute values of the whole profile, by stack */
     double whole;  /* what percentages are of */
+    double total_variance, shown_variance;
+    bool has_errors; /* values are estimates, and it is known how good they are */
     struct view_node *nodes;
     uint32_t n_nodes, cap_nodes;
     uint32_t *order; /* nodes by flat or cum, largest first, then by name */
@@ -81,6 +88,8 @@ struct view {
 
 /* NULL: the line says why (a bad regexp). May add strings to the profile. */
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e);
+/* The stacks of a view for which group_of[stack of the view] is `group`. */
+struct view *view_part(const struct view *v, const uint32_t *group_of, uint32_t group);
 void view_free(struct view *v);
 static inline const char *view_name(const struct view *v, uint32_t node) {
     return profile_text(v->p, v->nodes[node].name);

@@ -13,6 +13,7 @@
  * Works on a view by lines.   Climate: cli.
  */
 #include "report/edges.h"
+#include "report/text.h"
 #include "report/views.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static void put_name(const struct writing *w, const char *key, uint32_t text, ui
     }
     numbers[text] = ++*n;
     const char *name = profile_text(w->v->p, text);
-    (void)fprintf(w->out, "%s=(%u) %s\n", key, numbers[text], *name ? name : "??");
+    (void)fprintf(w->out, "%s=(%u) %s\n", key, numbers[text], *name ? text_shown(name) : "??");
 }
 
 /* fl and fn, or cfl and cfn, of a node. */
@@ -63,7 +64,7 @@ void view_callgrind(const struct view *v, FILE *out) {
     if (edges.n > 1) qsort(edges.all, edges.n, sizeof *edges.all, by_caller);
     (void)fprintf(out,
                   "version: 1\ncreator: vitrine\npositions: line\nevents: %s\nsummary: %lld\n\n",
-                  view_type(v), (long long)whole_value(v->shown));
+                  text_shown(view_type(v)), (long long)whole_value(v->shown));
     for (uint32_t node = 0, e = 0; node < v->n_nodes; node++) {
         const struct view_node *n = &v->nodes[node];
         if (n->flat != 0 || n->cum != 0) {

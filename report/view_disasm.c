@@ -24,6 +24,7 @@
 
 #include "report/names.h"
 #include "report/regex.h"
+#include "report/text.h"
 
 #define MAX_NAME 4096
 #define MAX_INLINED 65
@@ -191,7 +192,8 @@ static void put_path(const struct disasm *d, const char *path) {
         dots = "...";
         end = strchr(end + 1, '/');
     }
-    (void)fprintf(d->o->out, "-------------------- %s%s\n", end ? dots : "", end ? end : path);
+    (void)fprintf(d->o->out, "-------------------- %s%s\n", end ? dots : "",
+                  text_shown(end ? end : path));
 }
 
 static void put_source_line(struct disasm *d, const struct step *steps, uint32_t n,
@@ -207,7 +209,8 @@ static void put_source_line(struct disasm *d, const struct step *steps, uint32_t
     const char *source = source_line(&d->source, steps->file, steps->line);
     if (d->o->is_old) source += strspn(source, " \t");
     (void)fprintf(d->o->out, "%*s %*s %5u: %s\n", d->o->width, value_or_dot(d, flat, a, sizeof a),
-                  d->o->width, value_or_dot(d, cum, b, sizeof b), steps->line, source);
+                  d->o->width, value_or_dot(d, cum, b, sizeof b), steps->line,
+                  text_shown_source(source));
 }
 
 static void put_steps(struct disasm *d, const struct routine *r, const struct step *steps,
@@ -226,7 +229,8 @@ static void put_steps(struct disasm *d, const struct routine *r, const struct st
             if (is_text) {
                 (void)fprintf(d->o->out, "%*s %*s    %8" PRIx64 ": %s\n", d->o->width,
                               value_or_dot(d, s->flat, a, sizeof a), d->o->width,
-                              value_or_dot(d, s->cum, b, sizeof b), s->address, s->code);
+                              value_or_dot(d, s->cum, b, sizeof b), s->address,
+                              text_shown(s->code));
                 continue;
             }
             (void)snprintf(a, sizeof a, "0x%" PRIx64, s->address);
@@ -270,13 +274,15 @@ static void put_routine(struct disasm *d, uint32_t id) {
     const unsigned char *code = left <= MAX_CODE ? module_code(m, r->low, r->high) : NULL;
     if (d->o->form == TABLE_AS_TEXT) {
         bool is_old = d->o->is_old;
+        const char *file = profile_text(d->v->p, d->v->p->mappings[r->mapping].file);
         (void)fprintf(d->o->out, "ROUTINE ====================== %s%s%s\n",
-                      profile_text(d->v->p, r->name), is_old ? "" : " in ",
-                      is_old ? "" : profile_text(d->v->p, d->v->p->mappings[r->mapping].file));
+                      text_shown(profile_text(d->v->p, r->name)), is_old ? "" : " in ",
+                      is_old ? "" : text_shown(file));
         (void)fprintf(d->o->out, "%*s %*s %s%s %s %s of total\n", d->o->width,
                       list_total(d->o, r->flat, a, sizeof a), d->o->width,
                       list_total(d->o, r->cum, b, sizeof b), is_old ? "" : "Total ",
-                      d->o->unit_name, is_old ? "(flat, cumulative)" : "(flat / cumulative)",
+                      text_shown(d->o->unit_name),
+                      is_old ? "(flat, cumulative)" : "(flat / cumulative)",
                       table_decimal(view_percent(d->v, r->cum), 1, "%", share, sizeof share));
     }
     if (code == NULL || !open_engine(m, d->o->is_intel, &engine)) {

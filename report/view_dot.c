@@ -14,14 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_LABEL 8192
+#include "report/text.h"
 
-static void put_quoted(FILE *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') (void)fputc('\\', out);
-        (void)fputc(*text, out);
-    }
-}
+#define MAX_LABEL 8192
 
 /* Lines that end in graphviz's word for left, centre or right; the last n_right of them are to the right. */
 static void put_lines(FILE *out, char *lines, const char *end, unsigned n_right) {
@@ -30,7 +25,7 @@ static void put_lines(FILE *out, char *lines, const char *end, unsigned n_right)
     for (char *line = lines, *next; *line; line = next, n--) {
         next = strchrnul(line, '\n');
         if (*next) *next++ = '\0';
-        put_quoted(out, line);
+        text_dot(out, line);
         (void)fputs(n <= n_right ? "\\r" : end, out);
     }
 }
@@ -38,9 +33,10 @@ static void put_lines(FILE *out, char *lines, const char *end, unsigned n_right)
 static void put_head(const struct call_graph *g, FILE *out) {
     char total[64], legend[MAX_LABEL];
     (void)fputs("digraph \"", out);
-    put_quoted(out, g->o->title);
-    (void)fprintf(out, "; %s %s\" {\n", graph_number(g, g->v->total, total, sizeof total),
-                  g->o->unit.suffix);
+    text_dot(out, g->o->title);
+    (void)fprintf(out, "; %s ", graph_number(g, g->v->total, total, sizeof total));
+    text_dot(out, g->o->unit.suffix);
+    (void)fputs("\" {\n", out);
     if (g->o->for_paper) (void)fputs("size=\"8,11\"\n", out);
     (void)fputs("node [width=0.375,height=0.25];\n"
                 "Legend [shape=box,fontsize=24,shape=plaintext,label=\"",
@@ -64,9 +60,10 @@ static void put_node(const struct call_graph *g, uint32_t i, FILE *out) {
 
 static void put_edge(const struct call_graph *g, const struct graph_edge *e, FILE *out) {
     char value[64];
-    (void)fprintf(out, "N%u -> N%u [label=%s, weight=%.0f, style=\"setlinewidth(%f)%s\"];\n",
-                  e->from + 1, e->to + 1, graph_number(g, e->value, value, sizeof value),
-                  floor(fmin(pow(fabs(e->value), 0.7), 100000)), e->width,
+    const char *quote = g->o->unit.scale ? "\"" : ""; /* "1.9MB" is no number to graphviz */
+    (void)fprintf(out, "N%u -> N%u [label=%s%s%s, weight=%.0f, style=\"setlinewidth(%f)%s\"];\n",
+                  e->from + 1, e->to + 1, quote, graph_number(g, e->value, value, sizeof value),
+                  quote, floor(fmin(pow(fabs(e->value), 0.7), 100000)), e->width,
                   e->is_inlined ? ",dashed" : "");
 }
 

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "report/call_tree.h"
+#include "report/estimate.h"
 #include "report/text.h"
 
 #define WIDTH 1200 /* units of the picture; the browser scales it */
@@ -47,6 +48,7 @@ struct drawing {
     /* how it is written */
     FILE *out;
     const char *title;
+    const struct timeline *over_time; /* or NULL */
     struct table_unit unit;
     unsigned top;
     bool is_difference;
@@ -104,6 +106,7 @@ static void place_all(struct drawing *d) {
 /* As many bytes as fit, not ending within a character of UTF-8. */
 static void put_label(FILE *out, const char *name, double width) {
     char label[256];
+    name = text_shown(name);
     size_t n = strlen(name), room = width > 0 ? (size_t)(width / CHARACTER) : 0;
     if (room < 3) return;
     bool is_cut = n > room || n >= sizeof label;
@@ -115,13 +118,15 @@ static void put_label(FILE *out, const char *name, double width) {
     if (is_cut) (void)fputs("\xe2\x80\xa6", out);
 }
 
-/* One function has one colour: warm for time, green for memory; a difference by its sign. */
+/* One function has one colour: warm for time, green for memory; a difference by its sign; what is noise is grey. */
 static void colour_of(const struct drawing *d, const struct call *c, const char *name, char *out,
                       size_t n) {
     uint64_t hash = hash_bytes(name, strlen(name));
     unsigned a = (unsigned)(hash >> 8) & 63, b = (unsigned)(hash >> 16) & 31;
     bool is_memory = d->v->p->kind == PROFILE_HEAP || d->v->p->kind == PROFILE_GROWTH;
-    if (d->is_difference) {
+    if (estimate_is_noise(c->value, sqrt(c->variance))) {
+        (void)snprintf(out, n, "hsl(0,0%%,%u%%)", 76 + b / 4);
+    } else if (d->is_difference) {
         double share = c->weight > 0 ? fabs(c->value) / c->weight : 0;
         (void)snprintf(out, n, "hsl(%d,75%%,%.0f%%)", c->value >= 0 ? 4 : 215, 92 - 30 * share);
     } else if (is_memory) {
@@ -138,15 +143,17 @@ static void put_frame(const struct drawing *d, uint32_t id) {
            width = share * (WIDTH - 2 * LEFT);
     double x = LEFT + c->x * (WIDTH - 2 * LEFT);
     unsigned y = d->top + c->depth * ROW;
-    char value[64], colour[64];
+    char value[64], colour[64], error[ESTIMATE_BYTES];
     FILE *out = d->out;
     colour_of(d, c, name, colour, sizeof colour);
     (void)fprintf(out, "<g class=\"frame\" data-x=\"%.9g\" data-w=\"%.9g\"", c->x, share);
     if (id != 0) (void)fprintf(out, " data-p=\"%u\"", d->calls.all[c->parent].drawn_as);
     (void)fputs("><title>", out);
     text_xml(out, name);
-    (void)fprintf(out, "\n%s%s, %.2f%%</title>", d->is_difference && c->value > 0 ? "+" : "",
-                  table_number(d->unit, c->value, value, sizeof value), 100 * share);
+    (void)estimate_text(c->value, sqrt(c->variance), error);
+    (void)fprintf(out, "\n%s%s%s%s, %.2f%%</title>", d->is_difference && c->value > 0 ? "+" : "",
+                  table_number(d->unit, c->value, value, sizeof value), *error ? " " : "", error,
+                  100 * share);
     (void)fprintf(out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>", x, y,
                   width > 3 ? width - GAP : 0.9 * width, ROW - 1, colour);
     if (width >= 3 * CHARACTER + 6) {
@@ -169,6 +176,9 @@ static void put_height(const struct drawing *d) { (void)fprintf(d->out, "%u", he
 static void put_status_y(const struct drawing *d) {
     (void)fprintf(d->out, "%u", height_of(d) - 10);
 }
+static void put_timeline(const struct drawing *d) {
+    if (d->over_time) timeline_svg(d->over_time, d->out);
+}
 static void put_frames_height(const struct drawing *d) {
     (void)fprintf(d->out, "%u", (d->depth + 1) * ROW + 4);
 }
@@ -187,19 +197,24 @@ static void put_summary(const struct drawing *d) {
                       table_number(d->unit, (all->weight - all->value) / 2, b, sizeof b));
     else
         (void)fprintf(d->out, ": %s", table_number(d->unit, all->value, a, sizeof a));
+    if (d->v->has_errors && !d->is_difference) {
+        char error[ESTIMATE_BYTES];
+        (void)fprintf(d->out, " %s", estimate_text(all->value, sqrt(all->variance), error));
+    }
+    if (d->v->has_errors) (void)fputs("; grey may be chance", d->out);
     if (d->n_drawn < d->calls.n)
-        (void)fprintf(
-            d->out, "; %u frames below %s are not drawn", d->calls.n - d->n_drawn,
-            table_number(table_unit_for(view_unit(d->v), d->least), d->least, a, sizeof a));
+        (void)fprintf(d->out, "; %u frames below %s are not drawn", d->calls.n - d->n_drawn,
+                      table_number(d->unit, d->least, a, sizeof a));
 }
 
 static const struct word {
     const char *name;
     void (*put)(const struct drawing *d);
 } words[] = {
-    {"title", put_title},   {"style", put_style},     {"script", put_script},
-    {"width", put_width},   {"height", put_height},   {"frames_height", put_frames_height},
-    {"frames", put_frames}, {"summary", put_summary}, {"status_y", put_status_y},
+    {"title", put_title},       {"style", put_style},     {"script", put_script},
+    {"width", put_width},       {"height", put_height},   {"frames_height", put_frames_height},
+    {"frames", put_frames},     {"summary", put_summary}, {"status_y", put_status_y},
+    {"timeline", put_timeline},
 };
 
 static void put_template(const struct drawing *d, const char *text) {
@@ -216,12 +231,12 @@ static void put_template(const struct drawing *d, const char *text) {
 }
 
 static void draw(const struct view *v, FILE *out, const char *title, const char *template,
-                 unsigned top) {
-    struct drawing d = {.v = v, .out = out, .title = title, .top = top};
+                 unsigned top, const struct timeline *over_time) {
+    struct drawing d = {.v = v, .out = out, .title = title, .over_time = over_time, .top = top};
     call_tree_new(&d.calls, v, MAX_DEPTH);
     place_all(&d);
     const struct call *all = &d.calls.all[0];
-    d.unit = table_unit_for(view_unit(v), all->weight);
+    d.unit = table_unit_each(view_unit(v));
     d.is_difference = v->p->is_difference || all->weight != fabs(all->value);
     put_template(&d, template);
     call_tree_free(&d.calls);
@@ -229,9 +244,10 @@ static void draw(const struct view *v, FILE *out, const char *title, const char 
 }
 
 void view_flame(const struct view *v, FILE *out, const char *title) {
-    draw(v, out, title, web_flame_svg, TOP);
+    draw(v, out, title, web_flame_svg, TOP, NULL);
 }
 
-void view_flame_page(const struct view *v, FILE *out, const char *title) {
-    draw(v, out, title, web_flame_html, 0);
+void view_flame_page(const struct view *v, FILE *out, const char *title,
+                     const struct timeline *over_time) {
+    draw(v, out, title, web_flame_html, 0, over_time);
 }

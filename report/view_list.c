@@ -19,6 +19,7 @@
 
 #include "report/names.h"
 #include "report/regex.h"
+#include "report/text.h"
 
 #define AROUND 5 /* lines shown before and after */
 #define MAX_NAME 4096
@@ -118,7 +119,7 @@ static void put_line(struct listing *l, const struct routine *r, uint32_t line, 
     if (l->o->form == TABLE_AS_TEXT) {
         (void)fprintf(l->o->out, "%*s %*s %4u: %s\n", l->o->width,
                       value_or_dot(l, flat, a, sizeof a), l->o->width,
-                      value_or_dot(l, cum, b, sizeof b), line, source);
+                      value_or_dot(l, cum, b, sizeof b), line, text_shown_source(source));
         return;
     }
     struct table_cell cells[] = {{.text = profile_text(l->v->p, r->name)},
@@ -173,10 +174,10 @@ static void put_routine(struct listing *l, const uint32_t *of_node, struct routi
     int why = errno;
     if (is_text) {
         (void)fprintf(l->o->out, "ROUTINE ====================== %s in %s\n",
-                      profile_text(l->v->p, r->name), path);
+                      text_shown(profile_text(l->v->p, r->name)), text_shown(path));
         (void)fprintf(l->o->out, "%*s %*s Total %s (flat / cumulative)\n", l->o->width,
                       list_total(l->o, r->flat, a, sizeof a), l->o->width,
-                      list_total(l->o, r->cum, b, sizeof b), l->o->unit_name);
+                      list_total(l->o, r->cum, b, sizeof b), text_shown(l->o->unit_name));
         if (!has_source) (void)fprintf(l->o->out, "(no source: %s)\n", strerror(why));
     }
     uint32_t first = r->first > AROUND ? r->first - AROUND : 1, last = r->last + AROUND;
@@ -211,7 +212,7 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
                                   .total = v->total,
                                   .columns = columns,
                                   .n_columns = sizeof columns / sizeof *columns,
-                                  .unit = {1, 0, ""}}};
+                                  .unit = {1, 0, "", NULL}}};
     if (o->form != TABLE_AS_TEXT) table_begin(&l.table);
     for (uint32_t round = 0; round < r.n; round++) {
         uint32_t best = PROFILE_NONE;

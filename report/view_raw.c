@@ -14,11 +14,14 @@
 
 #include <inttypes.h>
 
+#include "report/text.h"
+
 static void put_samples(const struct profile *p, FILE *out) {
     (void)fputs("Samples:\n", out);
     for (uint32_t t = 0; t < p->n_types; t++)
-        (void)fprintf(out, "%s%s/%s%s", t ? " " : "", profile_text(p, p->types[t].name),
-                      profile_text(p, p->types[t].unit), t == p->default_type ? "[dflt]" : "");
+        (void)fprintf(out, "%s%s/%s%s", t ? " " : "", text_shown(profile_text(p, p->types[t].name)),
+                      text_shown(profile_text(p, p->types[t].unit)),
+                      t == p->default_type ? "[dflt]" : "");
     (void)fputc('\n', out);
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const struct profile_sample *s = &p->samples[i];
@@ -31,11 +34,12 @@ static void put_samples(const struct profile *p, FILE *out) {
         (void)fputc('\n', out);
         for (uint32_t k = 0; k < s->n_labels; k++) {
             const struct profile_label *l = &p->labels[s->first_label + k];
-            (void)fprintf(out, "                %s:", profile_text(p, l->key));
+            (void)fprintf(out, "                %s:", text_shown(profile_text(p, l->key)));
             if (l->text)
-                (void)fprintf(out, "[%s]\n", profile_text(p, l->text));
+                (void)fprintf(out, "[%s]\n", text_shown(profile_text(p, l->text)));
             else
-                (void)fprintf(out, "[%" PRId64 "%s]\n", l->number, profile_text(p, l->unit));
+                (void)fprintf(out, "[%" PRId64 "%s]\n", l->number,
+                              text_shown(profile_text(p, l->unit)));
         }
     }
 }
@@ -50,8 +54,8 @@ static void put_locations(const struct profile *p, FILE *out) {
             const struct profile_line *line = &p->lines[l->first_line + k];
             const struct profile_function *f = &p->functions[line->function];
             (void)fprintf(out, "%s %s %s:%u s=%u", k ? "\n            " : "",
-                          profile_text(p, f->name), profile_text(p, f->file), line->line,
-                          f->start_line);
+                          text_shown(profile_text(p, f->name)),
+                          text_shown(profile_text(p, f->file)), line->line, f->start_line);
         }
         (void)fputc('\n', out);
     }
@@ -59,8 +63,8 @@ static void put_locations(const struct profile *p, FILE *out) {
 
 void profile_print_raw(const struct profile *p, FILE *out) {
     if (p->period_type.name)
-        (void)fprintf(out, "PeriodType: %s %s\n", profile_text(p, p->period_type.name),
-                      profile_text(p, p->period_type.unit));
+        (void)fprintf(out, "PeriodType: %s %s\n", text_shown(profile_text(p, p->period_type.name)),
+                      text_shown(profile_text(p, p->period_type.unit)));
     (void)fprintf(out, "Period: %" PRId64 "\n", p->period);
     if (p->time_ns) (void)fprintf(out, "Time: %" PRId64 "\n", p->time_ns);
     if (p->duration_ns) (void)fprintf(out, "Duration: %.4g\n", (double)p->duration_ns / 1e9);
@@ -70,7 +74,7 @@ void profile_print_raw(const struct profile *p, FILE *out) {
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         const struct profile_mapping *m = &p->mappings[i];
         (void)fprintf(out, "%u: 0x%" PRIx64 "/0x%" PRIx64 "/0x%" PRIx64 " %s %s%s\n", i + 1,
-                      m->start, m->limit, m->offset, profile_text(p, mapping_name(m)),
-                      profile_text(p, m->build_id), m->has_functions ? " [FN]" : "");
+                      m->start, m->limit, m->offset, text_shown(profile_text(p, mapping_name(m))),
+                      text_shown(profile_text(p, m->build_id)), m->has_functions ? " [FN]" : "");
     }
 }

@@ -1,4 +1,4 @@
-/* view_stacks.c - whole stacks: traces for people, collapsed for other tools; and sites, their inner ends.
+/* view_stacks.c - whole stacks: traces for people, collapsed for other tools.
  *
  * Two stacks of a profile can be one row of names (two call sites in one function, two builds of one
  * program); all views add such rows up.   Climate: cli.
@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/text.h"
 
 struct rows {
     const struct view *v;
@@ -33,6 +35,7 @@ static void add_row(struct rows *r, const struct view_stack *s) {
         if (old->n == s->n &&
             memcmp(frames + old->first, frames + s->first, s->n * sizeof *frames) == 0) {
             old->value += s->value;
+            old->variance += s->variance;
             return;
         }
     }
@@ -53,15 +56,11 @@ static int by_value(const void *a, const void *b, void *context) {
     return x->n < y->n ? -1 : x->n > y->n;
 }
 
-/* Of each stack at most so many frames from the leaf on. */
-static struct rows make_rows(const struct view *v, uint32_t n_frames) {
+static struct rows make_rows(const struct view *v) {
     struct rows r = {.v = v};
     index_init(&r.index);
-    for (uint32_t i = 0; i < v->n_stacks; i++) {
-        struct view_stack s = v->stacks[i];
-        if (s.n > n_frames) s.n = n_frames;
-        if (s.n > 0) add_row(&r, &s);
-    }
+    for (uint32_t i = 0; i < v->n_stacks; i++)
+        if (v->stacks[i].n > 0) add_row(&r, &v->stacks[i]);
     if (r.n > 1) qsort_r(r.all, r.n, sizeof *r.all, by_value, (void *)v);
     return r;
 }
@@ -74,7 +73,7 @@ static void free_rows(struct rows *r) {
 static const struct table_column columns[] = {{"value", TABLE_VALUE, 12}, {"stack", TABLE_LIST, 0}};
 
 void view_traces(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v, UINT32_MAX);
+    struct rows r = make_rows(v);
     struct table t = view_table(v, how, columns, 2);
     const char **names = NULL;
     uint32_t cap = 0;
@@ -84,50 +83,13 @@ void view_traces(const struct view *v, const struct view_print *how) {
         if (s->value == 0) continue;
         REPORT_ROOM(names, 0, cap, s->n);
         for (uint32_t k = 0; k < s->n; k++) names[k] = view_name(v, v->frames[s->first + k]);
-        struct table_cell cells[] = {{.number = s->value}, {.list = names, .n = s->n}};
+        struct table_cell cells[] = {{.number = s->value, .variance = s->variance},
+                                     {.list = names, .n = s->n}};
         table_row(&t, cells);
     }
     table_end(&t);
     free(names);
     free_rows(&r);
-}
-
-#define SITE_FRAMES 4
-#define SITE_BYTES 100 /* fewer callers rather than a longer line */
-
-static const struct table_column site_columns[] = {
-    {"value", TABLE_VALUE, 12}, {"value%", TABLE_PERCENT, 8}, {"site", TABLE_TEXT, 0}};
-
-static const char *site_name(const struct view *v, const struct view_stack *s, char *out,
-                             size_t n_bytes) {
-    size_t n = 0;
-    for (uint32_t i = 0; i < s->n && n < n_bytes; i++) {
-        const char *name = view_name(v, v->frames[s->first + i]);
-        if (i > 0 && n + strlen(name) > SITE_BYTES) break;
-        n += (size_t)snprintf(out + n, n_bytes - n, "%s%s", i ? " < " : "", name);
-    }
-    return out;
-}
-
-void view_sites(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v, SITE_FRAMES);
-    struct table t = view_table(v, how, site_columns, 3);
-    char name[512];
-    table_begin(&t);
-    for (uint32_t i = 0; i < r.n && (how->n_max == 0 || i < how->n_max); i++) {
-        const struct view_stack *s = &r.all[i];
-        struct table_cell cells[] = {{.number = s->value},
-                                     {.number = view_percent(v, s->value)},
-                                     {.text = site_name(v, s, name, sizeof name)}};
-        if (s->value != 0) table_row(&t, cells);
-    }
-    table_end(&t);
-    free_rows(&r);
-}
-
-/* ';' ends a frame there, and cannot be escaped. */
-static void put_frame(FILE *out, const char *name) {
-    for (; *name; name++) (void)fputc(*name == ';' ? ':' : *name == '\n' ? ' ' : *name, out);
 }
 
 /* A value that the form has no place for. */
@@ -144,7 +106,8 @@ static void put_collapsed_table(const struct rows *r, const struct view_print *h
         REPORT_ROOM(names, 0, cap, s->n);
         for (uint32_t k = 0; k < s->n; k++)
             names[k] = view_name(r->v, r->v->frames[s->first + s->n - 1 - k]);
-        struct table_cell cells[] = {{.number = rint(s->value)}, {.list = names, .n = s->n}};
+        struct table_cell cells[] = {{.number = rint(s->value), .variance = s->variance},
+                                     {.list = names, .n = s->n}};
         table_row(&t, cells);
     }
     table_end(&t);
@@ -156,7 +119,7 @@ static void put_collapsed_lines(const struct rows *r, const struct view_print *h
         const struct view_stack *s = &r->all[i];
         if (is_nothing(s)) continue;
         for (uint32_t k = s->n; k > 0; k--) {
-            put_frame(how->out, view_name(r->v, r->v->frames[s->first + k - 1]));
+            text_collapsed(how->out, view_name(r->v, r->v->frames[s->first + k - 1]));
             if (k > 1) (void)fputc(';', how->out);
         }
         (void)fprintf(how->out, " %.0f\n", rint(s->value));
@@ -164,7 +127,7 @@ static void put_collapsed_lines(const struct rows *r, const struct view_print *h
 }
 
 void view_collapsed(const struct view *v, const struct view_print *how) {
-    struct rows r = make_rows(v, UINT32_MAX);
+    struct rows r = make_rows(v);
     if (how->form == TABLE_AS_TEXT)
         put_collapsed_lines(&r, how);
     else

@@ -19,7 +19,7 @@
 
 struct tag {
     struct profile_label label; /* its number is 0 where the text counts */
-    double value;
+    double value, variance;
 };
 
 struct tags {
@@ -43,16 +43,17 @@ static bool is_same(const struct profile_label *a, const struct profile_label *b
     return a->key == b->key && a->text == b->text && a->unit == b->unit && a->number == b->number;
 }
 
-static void add_tag(struct tags *t, struct profile_label l, double value) {
+static void add_tag(struct tags *t, struct profile_label l, double value, double variance) {
     if (l.text) l.number = 0;
     uint32_t *slot = index_first(&t->index, tag_key(&l));
     for (; *slot != INDEX_FREE; slot = index_next(&t->index, slot))
         if (is_same(&t->all[*slot].label, &l)) {
             t->all[*slot].value += value;
+            t->all[*slot].variance += variance;
             return;
         }
     *slot = t->n;
-    *REPORT_PUSH(t->all, t->n, t->cap) = (struct tag){l, value};
+    *REPORT_PUSH(t->all, t->n, t->cap) = (struct tag){l, value, variance};
     index_added(&t->index, tag_hash, t);
 }
 
@@ -92,7 +93,8 @@ int view_tags(const struct view *v, const struct view_print *how, struct report_
         double value = p->values[(size_t)i * p->n_types + v->options.type];
         for (uint32_t k = 0; v->has_sample[i] && k < s->n_labels; k++)
             if (is_wanted[p->labels[s->first_label + k].key])
-                add_tag(&t, p->labels[s->first_label + k], value);
+                add_tag(&t, p->labels[s->first_label + k], value,
+                        profile_variance(p, i, v->options.type));
     }
     if (t.n > 1) qsort_r(t.all, t.n, sizeof *t.all, by_key_and_value, (void *)p);
     struct table table = view_table(v, how, columns, sizeof columns / sizeof *columns);
@@ -100,7 +102,7 @@ int view_tags(const struct view *v, const struct view_print *how, struct report_
     for (uint32_t i = 0; i < t.n && (how->n_max == 0 || i < how->n_max); i++) {
         char name[96];
         struct table_cell cells[] = {
-            {.number = t.all[i].value},
+            {.number = t.all[i].value, .variance = t.all[i].variance},
             {.number = view_percent(v, t.all[i].value)},
             {.text = profile_text(p, t.all[i].label.key)},
             {.text = tag_name(p, &t.all[i], how->form == TABLE_AS_TEXT, name, sizeof name)}};

@@ -16,10 +16,10 @@ void view_top(const struct view *v, const struct view_print *how) {
         if (n->flat == 0 && n->cum == 0) continue;
         sum += n->flat;
         struct table_cell cells[] = {
-            {.number = n->flat},
+            {.number = n->flat, .variance = n->flat_variance},
             {.number = view_percent(v, n->flat)},
             {.number = view_percent(v, sum)},
-            {.number = n->cum},
+            {.number = n->cum, .variance = n->cum_variance},
             {.number = view_percent(v, n->cum)},
             {.text = view_name(v, v->order[i])},
         };

@@ -9,15 +9,19 @@
 #include "report/source.h"
 #include "report/symbols.h"
 #include "report/table.h"
+#include "report/timeline.h"
 #include "report/view.h"
 
 struct view_print {
     FILE *out;
     enum table_form form;
     uint32_t n_max;      /* rows, or stacks; 0: all */
-    const char *pattern; /* view_tree: only functions that match; NULL: all */
+    const char *pattern; /* view_peek: only functions that match; NULL: all */
     unsigned width;      /* of the terminal: longer names are cut; 0: as long as they are */
     bool has_colour;
+    const char *group;  /* of what this is a table, or NULL: of all */
+    bool is_next_group; /* there was a table of another group before */
+    bool has_errors;    /* of estimates: they are shown, too */
 };
 
 /* A table of the view's values, not begun yet. */
@@ -33,17 +37,25 @@ static inline struct table view_table(const struct view *v, const struct view_pr
                           .width = how->width,
                           .has_colour = how->has_colour && how->form == TABLE_AS_TEXT,
                           .is_difference = v->p->is_difference,
-                          .unit = table_unit_for(view_unit(v), v->weight)};
+                          .group = how->group,
+                          .is_next_group = how->is_next_group,
+                          .has_errors = how->has_errors && v->has_errors,
+                          .total_variance = v->total_variance,
+                          .unit = table_unit_each(view_unit(v))};
 }
 
 /* flat, flat%, sum%, cum, cum%, name: who uses it. */
 void view_top(const struct view *v, const struct view_print *how);
+/* Who called whom, from the root on. */
+void view_tree(const struct view *v, const struct view_print *how);
 /* Each function with its callers above and its callees below. Can fail: the pattern. */
-int view_tree(const struct view *v, const struct view_print *how, struct report_error *e);
+int view_peek(const struct view *v, const struct view_print *how, struct report_error *e);
 /* Each stack with its value, leaf first. */
 void view_traces(const struct view *v, const struct view_print *how);
-/* The places, as far as their innermost frames tell: value, percent, "leaf < its caller < ...". */
+/* The places, as far as their innermost frames tell: value, percent, "leaf < its caller < ..."; by the function that decides
+ * where there are thousands of stacks. */
 void view_sites(const struct view *v, const struct view_print *how);
+bool view_sites_by_function(const struct view *v);
 /* root;...;leaf value, one line per distinct row of names. */
 void view_collapsed(const struct view *v, const struct view_print *how);
 /* The labels of the samples, and how much each has. Can fail: the regexps of keys. */
@@ -54,7 +66,9 @@ void profile_write_json(const struct profile *p, FILE *out);
 void profile_write_csv(const struct profile *p, FILE *out);
 /* The flame graph: an SVG picture, or an HTML page, that needs nothing but itself. */
 void view_flame(const struct view *v, FILE *out, const char *title);
-void view_flame_page(const struct view *v, FILE *out, const char *title);
+/* The page may have a timeline above the graph; or NULL. */
+void view_flame_page(const struct view *v, FILE *out, const char *title,
+                     const struct timeline *over_time);
 
 /* The source of the functions that match, with what each line costs. The view must be by lines. A function ends at its
  * last line that has code, where its binary is here, else at the last that has values. */

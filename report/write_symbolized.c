@@ -7,6 +7,7 @@
  *
  * Climate: cli.
  */
+#include "report/text.h"
 #include "report/views.h"
 
 #include <inttypes.h>
@@ -14,15 +15,15 @@
 #include <string.h>
 
 static void put_symbols(const struct profile *p, FILE *out, const char *program) {
-    (void)fprintf(out, "--- symbol\nbinary=%s\n", program);
+    (void)fprintf(out, "--- symbol\nbinary=%s\n", text_shown(program));
     for (uint32_t i = 0; i < p->n_locations; i++) {
         const struct profile_location *l = &p->locations[i];
         if (l->n_lines == 0 || l->address == 0) continue;
         (void)fprintf(out, "0x%016" PRIx64 " ", l->address);
         for (uint32_t k = l->n_lines; k > 0; k--) {
             const struct profile_line *line = &p->lines[l->first_line + k - 1];
-            (void)fprintf(out, "%s%s", profile_text(p, p->functions[line->function].name),
-                          k > 1 ? "--" : "\n");
+            const char *name = profile_text(p, p->functions[line->function].name);
+            (void)fprintf(out, "%s%s", text_shown(name), k > 1 ? "--" : "\n");
         }
     }
     (void)fputs("---\n", out);
@@ -82,7 +83,7 @@ static void put_maps(const struct profile *p, FILE *out) {
     for (uint32_t i = 0; i < p->n_mappings; i++) {
         const struct profile_mapping *m = &p->mappings[i];
         (void)fprintf(out, "%08" PRIx64 "-%08" PRIx64 " r-xp %08" PRIx64 " 00:00 0 %s\n", m->start,
-                      m->limit, m->offset, profile_text(p, mapping_name(m)));
+                      m->limit, m->offset, text_shown(profile_text(p, mapping_name(m))));
     }
 }
 

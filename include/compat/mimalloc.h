@@ -35,6 +35,8 @@
 #else
 #define mi_decl_nodiscard __attribute__((warn_unused_result))
 #endif
+#define mi_decl_restrict
+#define mi_decl_align(a) __attribute__((aligned(a)))
 #define mi_attr_malloc __attribute__((malloc))
 #define mi_attr_alloc_size(i) __attribute__((alloc_size(i)))
 #define mi_attr_alloc_size2(i, j) __attribute__((alloc_size(i, j)))

@@ -60,6 +60,43 @@ void vt__text_uint_wide(struct vt_text *t, uint64_t n, unsigned width) {
     put_digits(t, digits, digits_of(n, 10, digits), width);
 }
 
+/* Is the character of these bytes one that must not be written as it is: C1, marks of direction, ends of lines? */
+static bool is_wild(const unsigned char *s, unsigned n) {
+    if (n == 2) return (s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xd8 && s[1] == 0x9c);
+    if (n == 3 && s[0] == 0xef) return s[1] == 0xbf && s[2] >= 0xbe; /* no characters at all */
+    if (n != 3 || s[0] != 0xe2) return false;
+    if (s[1] == 0x80) return s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae);
+    return s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9;
+}
+
+/* Bytes of the character at s that can be written as it is; 0: there is none. */
+static unsigned plain_length(const unsigned char *s, size_t n_bytes) {
+    if (s[0] < 0x80) return s[0] >= ' ' && s[0] != 0x7f;
+    unsigned n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n > n_bytes) return 0;
+    for (unsigned i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    bool is_overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool is_no_code = (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf4 && s[1] > 0x8f);
+    return is_overlong || is_no_code || is_wild(s, n) ? 0 : n;
+}
+
+VT_COLD void vt__text_shown(struct vt_text *t, const char *s, size_t n_bytes) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n_bytes;) {
+        unsigned char c = (unsigned char)s[i];
+        unsigned n = plain_length((const unsigned char *)s + i, n_bytes - i);
+        if (n > 0) {
+            vt__text_put_n(t, s + i, n);
+        } else {
+            vt__text_put(t, "\\x");
+            vt__text_char(t, digits[c >> 4]);
+            vt__text_char(t, digits[c & 15]);
+        }
+        i += n > 0 ? n : 1;
+    }
+}
+
 void vt__text_uint(struct vt_text *t, uint64_t n) { vt__text_uint_wide(t, n, 0); }
 
 void vt__text_int(struct vt_text *t, int64_t n) {

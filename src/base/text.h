@@ -32,6 +32,8 @@ VT_INLINE unsigned vt__digit_of(char c) {
 void vt__text_put(struct vt_text *t, const char *s);
 void vt__text_put_n(struct vt_text *t, const char *s, size_t n_bytes);
 void vt__text_char(struct vt_text *t, char c);
+/* For a line that people read: what a terminal would obey, and what is no UTF-8, is spelled "\x1b". */
+void vt__text_shown(struct vt_text *t, const char *s, size_t n_bytes);
 void vt__text_uint(struct vt_text *t, uint64_t n);
 void vt__text_int(struct vt_text *t, int64_t n);
 void vt__text_hex(struct vt_text *t, uint64_t n); /* with 0x */

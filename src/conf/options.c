@@ -77,11 +77,10 @@ static const char *meant(struct span name, const struct vt_known_names *known) {
 static const char *option_name(size_t i) { return vt__option_rows[i].name; }
 static const struct vt_known_names options = {option_name, VT_OPT_COUNT, ""};
 
-/* The environment's words in a message of ours: as they are, but on one line. */
+/* The environment's words in a message of ours, which vt__warn() spells. */
 static void quote(char out[NAME_MAX_BYTES + 1], struct span s) {
     size_t n = vt_min(s.len, NAME_MAX_BYTES);
-    for (size_t i = 0; i < n; i++)
-        out[i] = (unsigned char)s.at[i] < ' ' || s.at[i] == 127 ? '?' : s.at[i];
+    for (size_t i = 0; i < n; i++) out[i] = s.at[i];
     out[n] = '\0';
 }
 
@@ -91,11 +90,22 @@ void vt__warn(const char *a, const char *subject, const char *b) {
     vt__text_put(&t, "vitrine: warning: ");
     vt__text_put(&t, a);
     vt__text_put(&t, " '");
-    vt__text_put(&t, subject);
+    vt__text_shown(&t, subject, vt__str_len(subject));
     vt__text_put(&t, "'");
     vt__text_put(&t, b);
     line[t.len++] = '\n';
     vt__os_write(2, line, t.len);
+}
+
+void vt__warn_because(const char *a, const char *subject, int err) {
+    char rest[128];
+    struct vt_text t = {rest, sizeof(rest) - 1, 0, false, NULL, NULL};
+    const char *words = vt__os_error_words(err);
+    vt__text_put(&t, ": ");
+    vt__text_put(&t, words != NULL ? words : "error ");
+    if (words == NULL) vt__text_int(&t, -err);
+    rest[t.len] = '\0';
+    vt__warn(a, subject, rest);
 }
 
 void vt__warn_unknown(const char *what, const char *name, size_t n_bytes, const char *where,

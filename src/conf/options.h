@@ -57,6 +57,8 @@ unsigned vt__option_choice(const struct vt_choice *c, unsigned dflt);
 
 /* "vitrine: warning: <a> '<subject>'<b>", one write. */
 void vt__warn(const char *a, const char *subject, const char *b);
+/* The same with the words for an error, negative. */
+void vt__warn_because(const char *a, const char *subject, int err);
 
 /* Names that somebody may have meant: of options, of another's variables. */
 struct vt_known_names {

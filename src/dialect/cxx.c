@@ -2,7 +2,7 @@
  * failing takes of it is referred to weakly, and is there in every program that can see the failure.
  *
  * Out of memory: call the new-handler and try again for as long as there is one; then throw std::bad_alloc, or return NULL
- * from the nothrow forms. Compiled with -fexceptions, because a handler may throw through us.
+ * from the nothrow forms. A library's door may have another way (vt_door.new_fails). Compiled with -fexceptions, because a handler may throw through us.
  *
  * Climate: malloc, but for failing.
  */
@@ -10,6 +10,7 @@
 
 #include "dialect/blocks.h"
 #include "dialect/cxx.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 
 #define OF_CXX __attribute__((weak))
@@ -32,6 +33,10 @@ bool vt__call_catching(void (*f)(void));
 
 static void *try_alloc(size_t n_bytes, size_t align, enum vt_made_by by) {
     return align <= VT_BLOCK_ALIGN ? block_alloc(n_bytes, by) : block_aligned(align, n_bytes, by);
+}
+
+static bool is_refused_otherwise(size_t n_bytes) {
+    return vt__door.new_fails != NULL && vt__door.new_fails(n_bytes);
 }
 
 static new_handler handler_now(void) {
@@ -57,7 +62,7 @@ VT_NORETURN static void throw_bad_alloc(void) {
 VT_COLD static void *alloc_or_throw(size_t n_bytes, size_t align, enum vt_made_by by) {
     for (;;) {
         void *p = try_alloc(n_bytes, align, by);
-        if (p != NULL) return p;
+        if (p != NULL || is_refused_otherwise(n_bytes)) return p;
         new_handler handler = handler_now();
         if (handler == NULL) break;
         handler(); /* frees something, installs another handler, or throws */
@@ -74,7 +79,7 @@ bool vt__new_handler_helped(void) {
 VT_COLD static void *alloc_or_null(size_t n_bytes, size_t align, enum vt_made_by by) {
     for (;;) {
         void *p = try_alloc(n_bytes, align, by);
-        if (p != NULL) return p;
+        if (p != NULL || is_refused_otherwise(n_bytes)) return p;
         if (!vt__new_handler_helped()) return NULL;
     }
 }
@@ -123,11 +128,11 @@ DELETE(vt_del,             "_ZdlPv",                              (void *p), blo
 DELETE(vt_del_array,       "_ZdaPv",                              (void *p), block_free(p, ARRAY))
 DELETE(vt_del_nt,          "_ZdlPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), block_free(p, ONE))
 DELETE(vt_del_array_nt,    "_ZdaPvRKSt9nothrow_t",                (void *p, VT_UNUSED const void *nt), block_free(p, ARRAY))
-DELETE(vt_del_sz,          "_ZdlPvm",                             (void *p, size_t n), block_free_sized(p, n, ONE))
-DELETE(vt_del_array_sz,    "_ZdaPvm",                             (void *p, size_t n), block_free_sized(p, n, ARRAY))
+DELETE(vt_del_sz,          "_ZdlPvm",                             (void *p, size_t n), block_free_sized(p, 1, n, ONE))
+DELETE(vt_del_array_sz,    "_ZdaPvm",                             (void *p, size_t n), block_free_sized(p, 1, n, ARRAY))
 DELETE(vt_del_al,          "_ZdlPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), block_free(p, ONE))
 DELETE(vt_del_array_al,    "_ZdaPvSt11align_val_t",               (void *p, VT_UNUSED size_t al), block_free(p, ARRAY))
 DELETE(vt_del_al_nt,       "_ZdlPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), block_free(p, ONE))
 DELETE(vt_del_array_al_nt, "_ZdaPvSt11align_val_tRKSt9nothrow_t", (void *p, VT_UNUSED size_t al, VT_UNUSED const void *nt), block_free(p, ARRAY))
-DELETE(vt_del_sz_al,       "_ZdlPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, n, ONE))
-DELETE(vt_del_array_sz_al, "_ZdaPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, n, ARRAY))
+DELETE(vt_del_sz_al,       "_ZdlPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, al, n, ONE))
+DELETE(vt_del_array_sz_al, "_ZdaPvmSt11align_val_t",              (void *p, size_t n, VT_UNUSED size_t al), block_free_sized(p, al, n, ARRAY))

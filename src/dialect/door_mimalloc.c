@@ -4,4 +4,5 @@
 
 const struct vt_door vt__door = {.read_environment = vt__mimalloc_read_environment,
                                  .begin = vt__mi_begin_process,
-                                 .no_memory = vt__mi_no_memory};
+                                 .no_memory = vt__mi_no_memory,
+                                 .ignored_below = MiB(64)};

@@ -26,12 +26,11 @@ struct vt_gperftools {
     bool has_heap_profiler, has_sampler; /* what this library is; its door says so */
     const char *heap_profile;
     bool wants_pid, wants_cleanup;
-    int64_t allocation_interval, deallocation_interval, inuse_interval, time_interval;
     const char *heap_signal; /* as it was written */
     bool wants_mmap, wants_only_mmap, wants_mmap_log;
     int verbose;
     double release_rate;
-    uint64_t max_total_thread_cache_bytes, min_per_thread_cache_bytes;
+    uint64_t max_total_thread_cache_bytes;
     bool is_aggressive;
     const char *stack_method;
     bool is_stack_verbose;
@@ -48,6 +47,23 @@ bool vt__gperftools_is_on(const char *value); /* as it reads a switch: t, y, 1 o
 int64_t vt__gperftools_number(const char *value); /* and a number */
 uint64_t vt__gperftools_retain(void); /* what the release rate and its sisters make of `retain` */
 uint64_t vt__gperftools_clip_cache(uint64_t n_bytes);
+
+/* ---- flags: variables in a C++ namespace that programs declare by hand, and may change while they run ---- */
+
+/* `type` is int32, int64, bool or double, n_type the namespace's length; `name` has its own before it. */
+#define VT_FLAG(c_type, c_name, n_type, type, name)                                                \
+    VT_EXPORT extern c_type c_name __asm__(                                                        \
+        "_ZN" n_type "FLAG__namespace_do_not_use_directly_use_DECLARE_" type "_instead" name "E")
+#define VT_FLAG_BOOL(c_name, name) VT_FLAG(bool, c_name, "60", "bool", name)
+#define VT_FLAG_INT32(c_name, name) VT_FLAG(int32_t, c_name, "61", "int32", name)
+#define VT_FLAG_INT64(c_name, name) VT_FLAG(int64_t, c_name, "61", "int64", name)
+#define VT_FLAG_DOUBLE(c_name, name) VT_FLAG(double, c_name, "62", "double", name)
+
+/* gperftools_environment.c: HeapProfilerStart reads them. */
+VT_FLAG_INT64(vt__flag_allocation_interval, "38FLAGS_heap_profile_allocation_interval");
+VT_FLAG_INT64(vt__flag_deallocation_interval, "40FLAGS_heap_profile_deallocation_interval");
+VT_FLAG_INT64(vt__flag_inuse_interval, "33FLAGS_heap_profile_inuse_interval");
+VT_FLAG_INT64(vt__flag_time_interval, "32FLAGS_heap_profile_time_interval");
 
 /* ---- gperftools_heap.c ---- */
 

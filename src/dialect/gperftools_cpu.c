@@ -171,13 +171,6 @@ VT_EXPORT void ProfilerGetCurrentState(struct ProfilerState *state) {
 
 VT_EXPORT int ProfilerGetStackTrace(void **result, int max_depth, int skip_count,
                                     const void *ucontext) {
-    struct vt_frames frames;
-    int n = 0;
-    if (ucontext != NULL)
-        vt__stack_of_context(ucontext, &frames);
-    else
-        vt__stack_here(&frames);
-    for (unsigned i = (unsigned)vt_max((size_t)skip_count, 0); i < frames.n && n < max_depth; i++)
-        result[n++] = (void *)frames.pc[i];
-    return n;
+    return (int)vt__stack_copy(ucontext, skip_count > 0 ? (unsigned)skip_count : 0, result,
+                               max_depth > 0 ? (unsigned)max_depth : 0);
 }

@@ -5,18 +5,39 @@
  *   TCMALLOC_RECLAIM_MEMORY=false          they wait for good
  *   TCMALLOC_PAGE_FENCE, _NEVER_RECLAIM, _READABLE
  *   TCMALLOC_TRACE, _TRACE_FILE            gperftools_trace.c
+ *   TCMALLOC_SYMBOLIZE_STACKTRACE=false    stacks in reports are addresses alone
  *
- * Translation, no logic.   Climate: malloc.
+ * All but the name of the file are flags, too (gperftools.h).
+ *
+ * Translation, no logic.   Climate: malloc; what is said of a mistake, host.
  */
 #include "dialect/gperftools_debug.h"
 
 #include "dialect/gperftools.h"
 #include "dialect/gperftools_new_mode.h"
+#include "dump/symbol.h"
 #include "heap/heap.h"
 #include "os/os.h"
 #include "stack/stack.h"
 
 #define N_BYTES_SHOWN 32
+#define MAX_FRAMES 16 /* of a stack in a report, as there */
+
+extern char *cxx_demangle(const char *name, char *buf, size_t *n_bytes,
+                          int *status) __asm__("__cxa_demangle")
+    __attribute__((weak, visibility("default")));
+
+VT_FLAG_INT32(flag_queue_bytes, "25FLAGS_max_free_queue_size");
+VT_FLAG_BOOL(flag_page_fence, "23FLAGS_malloc_page_fence");
+VT_FLAG_BOOL(flag_fence_kept, "37FLAGS_malloc_page_fence_never_reclaim");
+VT_FLAG_BOOL(flag_fence_readable, "32FLAGS_malloc_page_fence_readable");
+VT_FLAG_BOOL(flag_reclaim, "27FLAGS_malloc_reclaim_memory");
+VT_FLAG_BOOL(flag_symbolize, "26FLAGS_symbolize_stacktrace");
+VT_FLAG_BOOL(flag_trace, "17FLAGS_malloctrace");
+
+int32_t flag_queue_bytes = (int32_t)MiB(10);
+bool flag_page_fence, flag_fence_kept, flag_fence_readable, flag_trace;
+bool flag_reclaim = true, flag_symbolize = true;
 
 static const char *const allocators[] = {
     [VT_MADE_BY_MALLOC] = "malloc", [VT_MADE_BY_NEW] = "new", [VT_MADE_BY_NEW_ARRAY] = "new []"};
@@ -46,10 +67,35 @@ static void say_line(struct vt_text *t) {
     t->len = 0;
 }
 
+/* As people write it, if the program has C++ in it. That takes memory from malloc, for good: the process is about to end. */
+static const char *demangled(const char *name) {
+    int status = 0;
+    const char *words = cxx_demangle != NULL ? cxx_demangle(name, NULL, NULL, &status) : NULL;
+    return words != NULL ? words : name;
+}
+
+static void say_frame(void *text, uintptr_t call, const char *name) {
+    struct vt_text *t = text;
+    put(t, "    @ % ", (const void *)(call + 1));
+    if (name != NULL) vt__text_put(t, demangled(name));
+    say_line(t);
+}
+
+/* A line for each frame. The function is that of the call, one byte before the return address. */
+static void say_stack(const uintptr_t *pc, unsigned n, struct vt_text *t) {
+    uintptr_t calls[MAX_FRAMES];
+    n = (unsigned)vt_min(n, MAX_FRAMES);
+    for (unsigned i = 0; i < n; i++) calls[i] = pc[i] - 1;
+    if (flag_symbolize)
+        vt__symbols_tell(calls, n, say_frame, t);
+    else
+        for (unsigned i = 0; i < n; i++) say_frame(t, calls[i], NULL);
+}
+
 /* Several lines before the last: what was written, and who had freed it. */
 static void say_written(const struct vt_guard_fault *f, struct vt_text *t) {
     const uintptr_t *pc = NULL;
-    unsigned n_shown = 0;
+    unsigned n_shown = 0, n_pcs = vt__depot_get(f->stack, &pc);
     put(t,
         "Found a corrupted memory buffer in MallocBlock (may be offset from user ptr): buffer index: "
         "0, buffer ptr: %, size of buffer: ",
@@ -68,10 +114,7 @@ static void say_written(const struct vt_guard_fault *f, struct vt_text *t) {
     }
     put(t, "Deleted by thread %", (const void *)f->thread);
     say_line(t);
-    for (unsigned i = 0, n = vt__depot_get(f->stack, &pc); i < n; i++) {
-        put(t, "    @ % ", (const void *)pc[i]);
-        say_line(t);
-    }
+    say_stack(pc, n_pcs, t);
 }
 
 static void put_fault(const struct vt_guard_fault *f, struct vt_text *t) {
@@ -121,24 +164,40 @@ static void say_fault(const struct vt_guard_fault *f) {
     vt__os_abort();
 }
 
-static bool is_set(const char *name, bool dflt) {
+static void read_switch(const char *name, bool *flag) {
     const char *v = vt__os_getenv(name);
-    return v != NULL ? vt__gperftools_is_on(v) : dflt;
+    if (v != NULL) *flag = vt__gperftools_is_on(v);
+}
+
+static void read_queue_bytes(void) {
+    const char *v = vt__os_getenv("TCMALLOC_MAX_FREE_QUEUE_SIZE");
+    int64_t n = v != NULL ? vt__gperftools_number(v) : flag_queue_bytes;
+    flag_queue_bytes = n > 0 ? (int32_t)vt_min(n, INT32_MAX) : 0;
+}
+
+/* The file is begun when the first line is to be written. */
+static void trace(const char *function, size_t n_bytes, const void *p) {
+    static int8_t is_begun; /* 0: not yet; -1: there is nowhere to write to */
+    if (is_begun == 0) is_begun = vt__debug_trace_begin() ? 1 : -1;
+    if (is_begun > 0) vt__debug_trace(function, n_bytes, p);
 }
 
 void vt__debug_begin(void) {
-    const char *queue = vt__os_getenv("TCMALLOC_MAX_FREE_QUEUE_SIZE");
-    int64_t n = queue != NULL ? vt__gperftools_number(queue) : (int64_t)MiB(10);
-    bool has_trace = is_set("TCMALLOC_TRACE", false) && vt__debug_trace_begin();
-    vt__guard_set(&(struct vt_guard_options){
-        .queue_bytes = n > 0 ? (size_t)n : 0,
-        .has_fence = is_set("TCMALLOC_PAGE_FENCE", false),
-        .keeps_fenced = is_set("TCMALLOC_PAGE_FENCE_NEVER_RECLAIM", false),
-        .is_fence_readable = is_set("TCMALLOC_PAGE_FENCE_READABLE", false),
-        .is_never_reused = !is_set("TCMALLOC_RECLAIM_MEMORY", true),
-        .fault = say_fault,
-        .trace = has_trace ? vt__debug_trace : NULL,
-    });
+    read_queue_bytes();
+    read_switch("TCMALLOC_PAGE_FENCE", &flag_page_fence);
+    read_switch("TCMALLOC_PAGE_FENCE_NEVER_RECLAIM", &flag_fence_kept);
+    read_switch("TCMALLOC_PAGE_FENCE_READABLE", &flag_fence_readable);
+    read_switch("TCMALLOC_RECLAIM_MEMORY", &flag_reclaim);
+    read_switch("TCMALLOC_SYMBOLIZE_STACKTRACE", &flag_symbolize);
+    read_switch("TCMALLOC_TRACE", &flag_trace);
+    vt__guard_set(&(struct vt_guard_options){.queue_bytes = &flag_queue_bytes,
+                                             .has_fence = &flag_page_fence,
+                                             .keeps_fenced = &flag_fence_kept,
+                                             .is_fence_readable = &flag_fence_readable,
+                                             .is_reused = &flag_reclaim,
+                                             .fault = say_fault,
+                                             .is_traced = &flag_trace,
+                                             .trace = trace});
 }
 
 void vt__debug_end(void) { vt__guard_check_queue(); }
@@ -164,6 +223,8 @@ void vt__debug_count(struct vt_debug_counts *out) {
     *out = (struct vt_debug_counts){0};
     vt__guard_visit(count, out);
 }
+
+size_t vt__debug_queued_bytes(void) { return vt__guard_queued_bytes(); }
 
 size_t vt__debug_size(const void *p) { return vt__guard_size(p); }
 

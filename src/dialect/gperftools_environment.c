@@ -19,12 +19,13 @@
 
 #define NEVER_RELEASE TiB(1) /* as much as `retain` takes */
 
-struct vt_gperftools vt__gperftools = {.wants_cleanup = true,
-                                       .allocation_interval = (int64_t)GiB(1),
-                                       .inuse_interval = (int64_t)MiB(100),
-                                       .release_rate = 1,
-                                       .max_total_thread_cache_bytes = MiB(32),
-                                       .min_per_thread_cache_bytes = KiB(512)};
+struct vt_gperftools vt__gperftools = {
+    .wants_cleanup = true, .release_rate = 1, .max_total_thread_cache_bytes = MiB(32)};
+
+int64_t vt__flag_allocation_interval = (int64_t)GiB(1);
+int64_t vt__flag_deallocation_interval;
+int64_t vt__flag_inuse_interval = (int64_t)MiB(100);
+int64_t vt__flag_time_interval;
 
 /* Written by one row each, and read once. */
 static struct {
@@ -45,10 +46,10 @@ static const struct row rows[] = {
     {"HEAPPROFILE",                           TEXT,     &vt__gperftools.heap_profile},
     {"HEAPPROFILE_USE_PID",                   SWITCH,   &vt__gperftools.wants_pid},
     {"HEAPPROFILESIGNAL",                     TEXT,     &vt__gperftools.heap_signal},
-    {"HEAP_PROFILE_ALLOCATION_INTERVAL",      LONG,     &vt__gperftools.allocation_interval},
-    {"HEAP_PROFILE_DEALLOCATION_INTERVAL",    LONG,     &vt__gperftools.deallocation_interval},
-    {"HEAP_PROFILE_INUSE_INTERVAL",           LONG,     &vt__gperftools.inuse_interval},
-    {"HEAP_PROFILE_TIME_INTERVAL",            LONG,     &vt__gperftools.time_interval},
+    {"HEAP_PROFILE_ALLOCATION_INTERVAL",      LONG,     &vt__flag_allocation_interval},
+    {"HEAP_PROFILE_DEALLOCATION_INTERVAL",    LONG,     &vt__flag_deallocation_interval},
+    {"HEAP_PROFILE_INUSE_INTERVAL",           LONG,     &vt__flag_inuse_interval},
+    {"HEAP_PROFILE_TIME_INTERVAL",            LONG,     &vt__flag_time_interval},
     {"HEAP_PROFILE_MMAP",                     SWITCH,   &vt__gperftools.wants_mmap},
     {"HEAP_PROFILE_ONLY_MMAP",                SWITCH,   &vt__gperftools.wants_only_mmap},
     {"HEAP_PROFILE_MMAP_LOG",                 SWITCH,   &vt__gperftools.wants_mmap_log},
@@ -183,8 +184,9 @@ static void set_option(enum vt_option o, uint64_t value) {
 
 uint64_t vt__gperftools_retain(void) {
     const struct vt_gperftools *g = &vt__gperftools;
-    if (read.disables_release || g->release_rate <= 0) return NEVER_RELEASE;
+    if (read.disables_release) return NEVER_RELEASE;
     if (g->is_aggressive) return 0;
+    if (g->release_rate <= 0) return NEVER_RELEASE;
     double n = (double)vt__option_rows[VT_OPT_retain].dflt / g->release_rate;
     return n < (double)NEVER_RELEASE ? (uint64_t)n : NEVER_RELEASE;
 }
@@ -199,8 +201,8 @@ static void set_options(void) {
     set_option(VT_OPT_retain, vt__gperftools_retain());
     if (g->is_aggressive) set_option(VT_OPT_purge_delay, 0);
     bool has_file = g->has_heap_profiler && g->heap_profile != NULL && *g->heap_profile != '\0';
-    if (has_file && g->time_interval > 0)
-        set_option(VT_OPT_heap_seconds, (uint64_t)g->time_interval);
+    if (has_file && vt__flag_time_interval > 0)
+        set_option(VT_OPT_heap_seconds, (uint64_t)vt__flag_time_interval);
 }
 
 void vt__gperftools_read_environment(void) {

@@ -19,6 +19,7 @@
 
 #define LEVEL_2_BYTES 10000 /* a buffer as long as this gets the long text */
 #define MAX_LG_ALIGN 63
+#define MIN_CACHE_BYTES KiB(512) /* as there, unless it is set */
 
 /* ---- the debug libraries check; the others have nothing to find ---- */
 
@@ -64,16 +65,17 @@ static bool set_max_cache(uint64_t n) {
     return true;
 }
 
-static uint64_t get_min_cache(void) { return vt__gperftools.min_per_thread_cache_bytes; }
-static bool set_min_cache(uint64_t n) {
-    vt__gperftools.min_per_thread_cache_bytes = n;
-    return true;
-}
+/* What a thread keeps cannot be set: no value is taken. */
+static uint64_t get_min_cache(void) { return MIN_CACHE_BYTES; }
 
 static uint64_t get_aggressive(void) { return vt__gperftools.is_aggressive; }
 static bool set_aggressive(uint64_t n) {
+    uint64_t dflt_ms = vt__option_rows[VT_OPT_purge_delay].dflt;
     vt__gperftools.is_aggressive = n != 0;
     vt_opt(retain) = vt__gperftools_retain();
+    if (vt_opt(purge_delay) == 0 || vt_opt(purge_delay) == dflt_ms)
+        vt_opt(purge_delay) = n != 0 ? 0 : dflt_ms;
+    vt__heap_retain_changed();
     if (n != 0) vt__heap_release_all();
     return true;
 }
@@ -91,62 +93,80 @@ static bool set_sample(uint64_t n) {
     return true;
 }
 
-static uint64_t get_slack(void) {
+static uint64_t get_allocated(void) {
     struct vt_gperftools_stats s;
-    vt__gperftools_stats(&s);
+    size_t n_queued = vt__debug_queued_bytes();
+    vt__gperftools_stats(&s, VT_GPERFTOOLS_BLOCKS);
+    return s.in_use - vt_min(s.in_use, n_queued);
+}
+
+static uint64_t get_growths(void) { return vt__growth_count(); }
+
+static struct vt_gperftools_stats pages(void) {
+    struct vt_gperftools_stats s;
+    vt__gperftools_stats(&s, VT_GPERFTOOLS_PAGES);
+    return s;
+}
+
+static uint64_t get_slack(void) {
+    struct vt_gperftools_stats s = pages();
     return s.page_heap_free + s.unmapped;
 }
 
 static uint64_t get_committed(void) {
-    struct vt_gperftools_stats s;
-    vt__gperftools_stats(&s);
+    struct vt_gperftools_stats s = pages();
     return s.heap - s.unmapped;
 }
 
 static uint64_t get_total_commit(void) {
-    struct vt_gperftools_stats s;
-    vt__gperftools_stats(&s);
+    struct vt_gperftools_stats s = pages();
     return s.heap - s.unmapped + s.purged;
 }
 
-#define FIELD(name) offsetof(struct vt_gperftools_stats, name)
+#define NAME(text) text, sizeof(text) - 1
+#define FIELD(wanted, name) VT_GPERFTOOLS_##wanted, offsetof(struct vt_gperftools_stats, name)
+#define NO_FIELD VT_GPERFTOOLS_PAGES, 0
 /* clang-format off */
 static const struct {
     const char *name;
+    size_t len;
     uint64_t (*get)(void);       /* NULL: the field */
+    enum vt_gperftools_wanted wanted;
     size_t field;
     bool (*set)(uint64_t value); /* NULL: it cannot be written */
 } properties[] = {
-    {"generic.current_allocated_bytes",           NULL, FIELD(in_use), NULL},
-    {"generic.heap_size",                         NULL, FIELD(heap), NULL},
-    {"generic.total_physical_bytes",              NULL, FIELD(physical), NULL},
-    {"tcmalloc.max_total_thread_cache_bytes",     get_max_cache, 0, set_max_cache},
-    {"tcmalloc.min_per_thread_cache_bytes",       get_min_cache, 0, set_min_cache},
-    {"tcmalloc.current_total_thread_cache_bytes", NULL, FIELD(thread_free), NULL},
-    {"tcmalloc.thread_cache_free_bytes",          NULL, FIELD(thread_free), NULL},
-    {"tcmalloc.central_cache_free_bytes",         NULL, FIELD(central_free), NULL},
-    {"tcmalloc.transfer_cache_free_bytes",        NULL, FIELD(transfer_free), NULL},
-    {"tcmalloc.pageheap_free_bytes",              NULL, FIELD(page_heap_free), NULL},
-    {"tcmalloc.pageheap_unmapped_bytes",          NULL, FIELD(unmapped), NULL},
-    {"tcmalloc.slack_bytes",                      get_slack, 0, NULL},
-    {"tcmalloc.pageheap_committed_bytes",         get_committed, 0, NULL},
-    {"tcmalloc.pageheap_scavenge_count",          NULL, FIELD(n_purges), NULL},
-    {"tcmalloc.pageheap_commit_count",            NULL, FIELD(n_growths), NULL},
-    {"tcmalloc.pageheap_total_commit_bytes",      get_total_commit, 0, NULL},
-    {"tcmalloc.pageheap_decommit_count",          NULL, FIELD(n_purges), NULL},
-    {"tcmalloc.pageheap_total_decommit_bytes",    NULL, FIELD(purged), NULL},
-    {"tcmalloc.pageheap_reserve_count",           NULL, FIELD(n_growths), NULL},
-    {"tcmalloc.pageheap_total_reserve_bytes",     NULL, FIELD(heap), NULL},
-    {"tcmalloc.aggressive_memory_decommit",       get_aggressive, 0, set_aggressive},
-    {"tcmalloc.heap_limit_mb",                    get_limit_mb, 0, set_limit_mb},
-    {"tcmalloc.sample_parameter",                 get_sample, 0, set_sample},
-    {"tcmalloc.impl.thread_cache_count",          NULL, FIELD(n_threads), NULL},
+    {NAME("generic.current_allocated_bytes"),           get_allocated, NO_FIELD, NULL},
+    {NAME("generic.heap_size"),                         NULL, FIELD(PAGES, heap), NULL},
+    {NAME("generic.total_physical_bytes"),              NULL, FIELD(TABLES, physical), NULL},
+    {NAME("tcmalloc.max_total_thread_cache_bytes"),     get_max_cache, NO_FIELD, set_max_cache},
+    {NAME("tcmalloc.min_per_thread_cache_bytes"),       get_min_cache, NO_FIELD, NULL},
+    {NAME("tcmalloc.current_total_thread_cache_bytes"), NULL, FIELD(BLOCKS, thread_free), NULL},
+    {NAME("tcmalloc.thread_cache_free_bytes"),          NULL, FIELD(BLOCKS, thread_free), NULL},
+    {NAME("tcmalloc.central_cache_free_bytes"),         NULL, FIELD(BLOCKS, central_free), NULL},
+    {NAME("tcmalloc.transfer_cache_free_bytes"),        NULL, FIELD(PAGES, transfer_free), NULL},
+    {NAME("tcmalloc.pageheap_free_bytes"),              NULL, FIELD(PAGES, page_heap_free), NULL},
+    {NAME("tcmalloc.pageheap_unmapped_bytes"),          NULL, FIELD(PAGES, unmapped), NULL},
+    {NAME("tcmalloc.slack_bytes"),                      get_slack, NO_FIELD, NULL},
+    {NAME("tcmalloc.pageheap_committed_bytes"),         get_committed, NO_FIELD, NULL},
+    {NAME("tcmalloc.pageheap_scavenge_count"),          NULL, FIELD(PAGES, n_purges), NULL},
+    {NAME("tcmalloc.pageheap_commit_count"),            get_growths, NO_FIELD, NULL},
+    {NAME("tcmalloc.pageheap_total_commit_bytes"),      get_total_commit, NO_FIELD, NULL},
+    {NAME("tcmalloc.pageheap_decommit_count"),          NULL, FIELD(PAGES, n_purges), NULL},
+    {NAME("tcmalloc.pageheap_total_decommit_bytes"),    NULL, FIELD(PAGES, purged), NULL},
+    {NAME("tcmalloc.pageheap_reserve_count"),           get_growths, NO_FIELD, NULL},
+    {NAME("tcmalloc.pageheap_total_reserve_bytes"),     NULL, FIELD(PAGES, heap), NULL},
+    {NAME("tcmalloc.aggressive_memory_decommit"),       get_aggressive, NO_FIELD, set_aggressive},
+    {NAME("tcmalloc.heap_limit_mb"),                    get_limit_mb, NO_FIELD, set_limit_mb},
+    {NAME("tcmalloc.sample_parameter"),                 get_sample, NO_FIELD, set_sample},
+    {NAME("tcmalloc.impl.thread_cache_count"),          NULL, FIELD(TABLES, n_threads), NULL},
 };
 /* clang-format on */
 
 static size_t find(const char *name) {
-    size_t i = 0;
-    while (i < vt_countof(properties) && !vt__str_equal(properties[i].name, name)) i++;
+    size_t i = 0, len = vt__str_len(name);
+    while (i < vt_countof(properties) &&
+           !(properties[i].len == len && __builtin_memcmp(properties[i].name, name, len) == 0))
+        i++;
     return i;
 }
 
@@ -157,7 +177,7 @@ VT_EXPORT int MallocExtension_GetNumericProperty(const char *property, size_t *v
     if (properties[i].get != NULL) {
         *value = properties[i].get();
     } else {
-        vt__gperftools_stats(&s);
+        vt__gperftools_stats(&s, properties[i].wanted);
         *value = *(const size_t *)((const char *)&s + properties[i].field);
     }
     return 1;
@@ -179,20 +199,26 @@ VT_EXPORT void MallocExtension_MarkThreadTemporarilyIdle(void) { vt__heap_drop_t
 
 /* Memory goes in pieces of up to 2 MiB. What goes beyond num_bytes is put to the account of the next call, so that somebody who
  * asks for a little again and again gets what he asks for. */
+static _Atomic size_t n_ahead;
+
 VT_EXPORT void MallocExtension_ReleaseToSystem(size_t num_bytes) {
-    static _Atomic size_t n_ahead;
     size_t credit = atomic_exchange(&n_ahead, 0);
     size_t n_given = num_bytes > credit ? vt__heap_release_some(num_bytes - credit) : 0;
     size_t n_gone = credit + n_given;
     if (n_gone > num_bytes) atomic_fetch_add(&n_ahead, n_gone - num_bytes);
 }
 
-VT_EXPORT void MallocExtension_ReleaseFreeMemory(void) { vt__heap_release_all(); }
+/* All that is free was asked for: nothing is ahead of it. */
+VT_EXPORT void MallocExtension_ReleaseFreeMemory(void) {
+    atomic_store(&n_ahead, 0);
+    vt__heap_release_all();
+}
 
 VT_EXPORT void MallocExtension_SetMemoryReleaseRate(double rate) {
     if (vt__life_start() != 0) return;
     vt__gperftools.release_rate = rate;
     vt_opt(retain) = vt__gperftools_retain();
+    vt__heap_retain_changed();
 }
 
 VT_EXPORT double MallocExtension_GetMemoryReleaseRate(void) { return vt__gperftools.release_rate; }

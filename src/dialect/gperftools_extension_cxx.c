@@ -16,7 +16,9 @@
 
 #include "base/base.h"
 #include "compat/gperftools/malloc_extension_c.h"
+#include "conf/options.h"
 #include "dialect/gperftools.h"
+#include "dialect/gperftools_debug.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/life.h"
@@ -96,9 +98,14 @@ static void *get_system_allocator(struct object *self) {
     return atomic_load(&system_allocator);
 }
 
+/* Remembered for who asks, and never called. */
 static void set_system_allocator(struct object *self, void *allocator) {
+    static _Atomic bool is_said;
     (void)self;
     atomic_store(&system_allocator, allocator);
+    if (allocator != NULL && !atomic_exchange(&is_said, true))
+        vt__warn("no memory comes from the", "SysAllocator",
+                 " of SetSystemAllocator: this heap maps its own");
 }
 
 struct free_list {
@@ -145,6 +152,8 @@ static void get_free_lists(struct object *self, struct vector *v) {
     push(v, (struct free_list){page, SIZE_MAX, s.retained, "tcmalloc.large"});
     push(v, (struct free_list){page, SIZE_MAX, s.mapped - vt_min(s.mapped, s.active + s.retained),
                                "tcmalloc.large_unmapped"});
+    size_t n_queued = vt__debug_queued_bytes();
+    if (n_queued > 0) push(v, (struct free_list){0, SIZE_MAX, n_queued, "debug.free_queue"});
 }
 
 /* ---- stacks as arrays: count, bytes, depth, addresses; a count of 0 is the end ---- */
@@ -289,15 +298,8 @@ VT_EXPORT void extension_register(struct object *other) {
 
 /* ---- flags that some programs declare by hand: they may be read and written, and mean nothing ---- */
 
-#define FLAG(type, c_name, mangled)                                                                \
-    VT_EXPORT extern type c_name NAMED("_ZN" mangled "E");                                         \
-    type c_name
-FLAG(int64_t, flag_sample_parameter,
-     "61FLAG__namespace_do_not_use_directly_use_DECLARE_int64_instead"
-     "31FLAGS_tcmalloc_sample_parameter");
-FLAG(int64_t, flag_heap_limit_mb,
-     "61FLAG__namespace_do_not_use_directly_use_DECLARE_int64_instead"
-     "28FLAGS_tcmalloc_heap_limit_mb");
-FLAG(double, flag_release_rate,
-     "62FLAG__namespace_do_not_use_directly_use_DECLARE_double_instead"
-     "27FLAGS_tcmalloc_release_rate") = 1;
+VT_FLAG_INT64(flag_sample_parameter, "31FLAGS_tcmalloc_sample_parameter");
+VT_FLAG_INT64(flag_heap_limit_mb, "28FLAGS_tcmalloc_heap_limit_mb");
+VT_FLAG_DOUBLE(flag_release_rate, "27FLAGS_tcmalloc_release_rate");
+int64_t flag_sample_parameter, flag_heap_limit_mb;
+double flag_release_rate = 1;

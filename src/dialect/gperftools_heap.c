@@ -20,6 +20,7 @@
 #include "life/life.h"
 #include "life/mark.h"
 #include "os/os.h"
+#include "os/place.h"
 #include "probe/exact.h"
 #include "probe/maps.h"
 
@@ -74,7 +75,7 @@ static void say_writing(const char *path, enum vt_dump_cause cause, const char *
     char buf[600];
     struct vt_text t = VT_TEXT(buf);
     vt__text_put(&t, "Dumping heap profile to ");
-    vt__text_put(&t, path);
+    vt__text_shown(&t, path, vt__str_len(path));
     vt__text_put(&t, " (");
     if (words != NULL)
         vt__text_put(&t, words);
@@ -88,7 +89,7 @@ static void say_failed(const char *path, int err) {
     char buf[600];
     struct vt_text t = VT_TEXT(buf);
     vt__text_put(&t, "Failed dumping heap profile to ");
-    vt__text_put(&t, path);
+    vt__text_shown(&t, path, vt__str_len(path));
     vt__text_put(&t, ". Numeric errno is ");
     vt__text_int(&t, -err);
     vt__say(VT_LEVEL_ERROR, &t);
@@ -107,22 +108,27 @@ static const struct vt_heap_manner manner = {.style = VT_NAMES_GPERFTOOLS,
                                              .format = VT_GPERFTOOLS_HEAP,
                                              .in_requested_bytes = true,
                                              .counts_on = true,
+                                             .one_interval_for_all = true,
                                              .writing = say_writing,
                                              .failed = say_failed};
 
 /* ---- beginning and end ---- */
 
-static void set_if_default(enum vt_option o, int64_t value) {
-    if (vt__option_values[o] == vt__option_rows[o].dflt && value > 0)
-        vt__option_values[o] = vt_min((uint64_t)value, vt__option_rows[o].high);
+/* Unless the option was set by its own name. */
+static void set_interval(enum vt_option o, int64_t value) {
+    static uint64_t set_here[VT_OPT_COUNT];
+    uint64_t dflt = vt__option_rows[o].dflt;
+    if (vt__option_values[o] != dflt && vt__option_values[o] != set_here[o]) return;
+    set_here[o] = value > 0 ? vt_min((uint64_t)value, vt__option_rows[o].high) : dflt;
+    vt__option_values[o] = set_here[o];
 }
 
 static void set_options(void) {
     const struct vt_gperftools *g = &vt__gperftools;
-    set_if_default(VT_OPT_heap_interval, g->allocation_interval);
-    set_if_default(VT_OPT_heap_freed, g->deallocation_interval);
-    set_if_default(VT_OPT_heap_growth, g->inuse_interval);
-    set_if_default(VT_OPT_heap_seconds, g->time_interval);
+    set_interval(VT_OPT_heap_interval, vt__flag_allocation_interval);
+    set_interval(VT_OPT_heap_freed, vt__flag_deallocation_interval);
+    set_interval(VT_OPT_heap_growth, vt__flag_inuse_interval);
+    set_interval(VT_OPT_heap_seconds, vt__flag_time_interval);
     if (g->wants_only_mmap && vt_opt_text(heap_kind) == NULL)
         vt_opt(heap_kind) = (uintptr_t) "mmap";
     if (g->wants_mmap || g->wants_only_mmap) vt__maps_set(true);
@@ -175,15 +181,20 @@ static void remove_old(const char *name, void *arg) {
 }
 
 static void clean_up(char *path) {
+    char buf[VT_PLACE_BYTES];
     size_t n = vt__str_len(path);
     while (n > 0 && path[n - 1] != '/') n--;
     struct old_files old = {path + n, -1};
     char first = path[n];
     path[n] = '\0';
-    old.folder = vt__os_open_read(n == 0 ? "." : path);
+    old.folder = vt__place_folder(n == 0 ? "." : path, buf);
     path[n] = first;
     if (old.folder < 0) return;
-    vt__os_each_name(old.folder, remove_old, &old);
+    int names = vt__place_names(old.folder);
+    if (names >= 0) {
+        vt__os_each_name(names, remove_old, &old);
+        vt__os_close(names);
+    }
     vt__os_close(old.folder);
 }
 

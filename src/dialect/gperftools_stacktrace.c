@@ -1,4 +1,4 @@
-/* gperftools_stacktrace.c - call stacks by gperftools' names, stacktrace.h. Not in the minimal libraries.
+/* gperftools_stacktrace.c - call stacks by gperftools' names, stacktrace.h. Not in the minimal libraries; in libprofiler too.
  *
  * Translation, no logic.   Climate: signal.
  */
@@ -9,18 +9,10 @@
 
 /* Sizes of frames are not known. */
 static int stack(void **result, int *sizes, int max_depth, int skip_count, const void *ucontext) {
-    struct vt_frames frames;
-    int n = 0;
-    if (ucontext != NULL)
-        vt__stack_of_context(ucontext, &frames);
-    else
-        vt__stack_here(&frames);
-    for (unsigned i = skip_count > 0 ? (unsigned)skip_count : 0; i < frames.n && n < max_depth;
-         i++) {
-        if (sizes != NULL) sizes[n] = 0;
-        result[n++] = (void *)frames.pc[i];
-    }
-    return n;
+    unsigned n = vt__stack_copy(ucontext, skip_count > 0 ? (unsigned)skip_count : 0, result,
+                                max_depth > 0 ? (unsigned)max_depth : 0);
+    if (sizes != NULL) __builtin_memset(sizes, 0, n * sizeof(*sizes));
+    return (int)n;
 }
 
 #define FUNCTION(name, mangled, params, sizes, ucontext)                                           \

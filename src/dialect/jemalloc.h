@@ -104,6 +104,10 @@ void *vt__je_given(void *p, bool is_zero, const char *where);
 /* The same for what a block has more than `before` bytes. */
 void *vt__je_grown(void *p, size_t before, const char *where);
 
+/* As vt_door.new_fails: the end of the process with experimental_infallible_new, unless the program's hook
+ * (experimental.hooks.safety_check_abort) returns. */
+bool vt__je_new_fails(size_t n_bytes);
+
 /* The heap of an arena, NULL: the threads'. False: there is no such arena. */
 bool vt__je_arena_heap(size_t i, struct vt_own **out);
 struct vt_own *vt__je_thread_heap(void); /* of the calling thread's arena; the same */

@@ -74,6 +74,7 @@ VT_EXPORT size_t xallocx(void *p, size_t size, size_t extra, int flags) {
     size_t before = vt__usable_size(p);
     size_t most = extra > LARGEST - vt_min(size, LARGEST) ? LARGEST : size + extra;
     if (!vt__resize_in_place(p, most) && extra > 0) (void)vt__resize_in_place(p, size);
+    if (vt__je_is_special()) (void)vt__je_grown(p, before, "in xallocx()");
     size_t after = vt__usable_size(p);
     if (is_zeroed(flags) && after > before) __builtin_memset((char *)p + before, 0, after - before);
     return after;

@@ -209,6 +209,8 @@ static int64_t decay_of(int64_t said, int which) {
     return which == 0 ? vt_je(dirty_decay_ms) : vt_je(muzzy_decay_ms);
 }
 
+int64_t vt__je_dirty_decay_ms(const struct vt_je_arena *a) { return decay_of(a->decay_ms[0], 0); }
+
 /* That of arenas to come is what those have that never had another. */
 int vt__je_read_decay_ms(const struct vt_je_call *c, uint64_t *out) {
     size_t i = c->index[0];

@@ -1,11 +1,13 @@
 /* jemalloc_ctl.c - mallctl: from a name or a MIB to a row of jemalloc_ctl.def, and jemalloc's rules about lengths and errors.
+ * Engines ask for each request, so a name is found by hashing its parts (tests/cost counts what it takes).
  *
  * A MIB has a number for each part of the name: the number itself where the part is one, else the place of the first row that
  * begins with the same parts. So the last one is the place of the row.
  *
- * Climate: host.   Owns: nothing.   Locks: none.
+ * Climate: host.   Owns: the tree of names.   Locks: none.
  */
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "dialect/jemalloc_nodes.h"
 #include "heap/class.h"
@@ -65,20 +67,48 @@ int vt__je_write_NONE(const struct vt_je_call *c, uint64_t value) {
 static bool is_readable(const struct row *row) { return row->read != vt__je_read_NONE; }
 static bool is_writable(const struct row *row) { return row->write != vt__je_write_NONE; }
 
-/* ---- names ---- */
+/* ---- names: a tree of their parts, in which a part is found by hashing ---- */
 
 struct part {
     const char *at;
     size_t len;
+    uint32_t hash;
 };
+
+#define N_NODES (vt_countof(rows) + 128) /* inner ones, too */
+#define N_SLOTS 2048                     /* a power of two, above twice N_NODES */
+#define NO_ROW UINT16_MAX
+_Static_assert(N_SLOTS >= 2 * N_NODES, "a part that is not there is soon known");
+
+struct node {
+    const char *part;
+    uint16_t parent;    /* node 0 is the root, of no part */
+    uint16_t first_row; /* that begins with the same parts */
+    uint16_t row;       /* whose name ends here; NO_ROW: a name goes on */
+    uint16_t numbers;   /* the child that any number leads to; 0: there is none */
+    uint8_t len;
+    uint8_t depth;
+    uint8_t n_indices; /* numbers up to here */
+    char letter;       /* of a number; 0: it is a word */
+};
+
+static struct tree {
+    uint16_t n_nodes;
+    uint16_t slot[N_SLOTS]; /* 0: none */
+    uint16_t node_of[vt_countof(rows)];
+    struct node node[N_NODES];
+} tree;
+static _Atomic uint8_t tree_state; /* enum below */
+enum { TREE_IS_UNMADE, TREE_COMES, TREE_IS_MADE };
 
 /* The part at *s, which moves behind it; false: there is none. */
 static bool next_part(const char **s, struct part *out) {
-    if (**s == '\0') return false;
-    out->at = *s;
-    while (**s != '\0' && **s != '.') ++*s;
-    out->len = (size_t)(*s - out->at);
-    if (**s == '.') ++*s;
+    const char *at = *s;
+    uint32_t hash = 0;
+    if (*at == '\0') return false;
+    while (*at != '\0' && *at != '.') hash = hash * 31 + (uint8_t)*at++;
+    *out = (struct part){*s, (size_t)(at - *s), hash};
+    *s = *at == '.' ? at + 1 : at;
     return true;
 }
 
@@ -94,8 +124,59 @@ static bool parse_index(struct part p, size_t *out) {
     return p.len > 0;
 }
 
-static bool is_same_part(struct part a, struct part b) {
-    return a.len == b.len && __builtin_memcmp(a.at, b.at, a.len) == 0;
+static bool is_part(const struct node *n, size_t parent, struct part p) {
+    return n->parent == parent && n->len == p.len && __builtin_memcmp(n->part, p.at, p.len) == 0;
+}
+
+/* Where the child of `parent` with this part is named, or would be. */
+static uint16_t *find_slot(struct tree *t, size_t parent, struct part p) {
+    size_t i = (p.hash + parent * UINT32_C(0x9e3779b1)) % N_SLOTS;
+    while (t->slot[i] != 0 && !is_part(&t->node[t->slot[i]], parent, p)) i = (i + 1) % N_SLOTS;
+    return &t->slot[i];
+}
+
+static uint16_t add_node(struct tree *t, uint16_t parent, struct part p, size_t row) {
+    const struct node *above = &t->node[parent];
+    bool is_number = is_number_part(p);
+    t->node[t->n_nodes] = (struct node){.part = p.at,
+                                        .parent = parent,
+                                        .first_row = (uint16_t)row,
+                                        .row = NO_ROW,
+                                        .len = (uint8_t)p.len,
+                                        .depth = (uint8_t)(above->depth + 1),
+                                        .n_indices = (uint8_t)(above->n_indices + is_number),
+                                        .letter = is_number ? p.at[1] : '\0'};
+    return t->n_nodes++;
+}
+
+static void add_row(struct tree *t, size_t row) {
+    const char *name = rows[row].name;
+    uint16_t at = 0;
+    struct part p;
+    while (next_part(&name, &p)) {
+        uint16_t *child = is_number_part(p) ? &t->node[at].numbers : find_slot(t, at, p);
+        if (*child == 0) *child = add_node(t, at, p, row);
+        at = *child;
+    }
+    t->node[at].row = (uint16_t)row;
+    t->node_of[row] = at;
+}
+
+/* The first question makes the tree. Who asks meanwhile makes one for himself: nobody waits, and a child that was forked meanwhile
+ * gets along without. */
+static VT_COLD struct tree *make_tree(struct tree *mine) {
+    uint8_t unmade = TREE_IS_UNMADE;
+    *mine = (struct tree){.n_nodes = 1};
+    for (size_t i = 0; i < vt_countof(rows); i++) add_row(mine, i);
+    if (!atomic_compare_exchange_strong(&tree_state, &unmade, TREE_COMES)) return mine;
+    tree = *mine;
+    /* release: pairs with the acquire of who asks */
+    atomic_store_explicit(&tree_state, TREE_IS_MADE, memory_order_release);
+    return &tree;
+}
+
+static bool is_made(void) {
+    return vt_likely(atomic_load_explicit(&tree_state, memory_order_acquire) == TREE_IS_MADE);
 }
 
 /* May there be this number in such a place? */
@@ -110,63 +191,67 @@ static bool is_index(char letter, size_t i) {
     }
 }
 
-/* Does the row begin with the parts of `name`? Its numbers, and how many parts there are. */
-static bool begins_with(const struct row *row, const char *name, size_t *depth, bool *is_whole,
-                        size_t mib[DEPTH]) {
-    const char *have = row->name;
-    struct part a, b;
-    for (*depth = 0; next_part(&name, &b); ++*depth) {
-        if (!next_part(&have, &a)) return false;
-        if (!is_number_part(a) && !is_same_part(a, b)) return false;
-        if (is_number_part(a) && (!parse_index(b, &mib[*depth]) || !is_index(a.at[1], mib[*depth])))
-            return false;
-    }
-    *is_whole = *have == '\0';
-    return *depth > 0;
-}
+/* What the parts of a name lead to. */
+struct found {
+    size_t mib[DEPTH];
+    size_t depth;
+    const struct row *row; /* NULL: names go on there */
+};
 
-/* The first row with the same first `n` parts. */
-static size_t first_like(size_t i, size_t n) {
-    const char *end = rows[i].name;
-    struct part p;
-    for (size_t k = 0; k < n; k++) (void)next_part(&end, &p);
-    size_t len = (size_t)(end - rows[i].name);
-    size_t first = i;
-    while (first > 0 && __builtin_strncmp(rows[first - 1].name, rows[i].name, len) == 0) first--;
-    return first;
-}
-
-static int find(const char *name, size_t mib[DEPTH], size_t *depth, bool *is_whole) {
-    size_t len = vt__str_len(name);
-    if (len == 0 || name[len - 1] == '.') return ENOENT;
-    for (size_t i = 0; i < vt_countof(rows); i++) {
-        const char *have = rows[i].name;
-        struct part p;
-        if (!begins_with(&rows[i], name, depth, is_whole, mib)) continue;
-        for (size_t k = 0; k < *depth && next_part(&have, &p); k++)
-            if (!is_number_part(p)) mib[k] = first_like(i, k + 1);
-        return 0;
+/* False: no name begins so. The numbers in it are put into c. */
+static bool find_in(struct tree *t, const char *name, struct found *out, struct vt_je_call *c) {
+    const struct node *n = &t->node[0];
+    struct part p = {name, 0, 0};
+    while (next_part(&name, &p)) {
+        size_t at = n->numbers != 0 ? n->numbers : *find_slot(t, (size_t)(n - t->node), p);
+        size_t number;
+        if (at == 0) return false;
+        n = &t->node[at];
+        if (n->letter != '\0') {
+            if (!parse_index(p, &number) || !is_index(n->letter, number)) return false;
+            c->index[n->n_indices - 1] = number;
+        }
+        out->mib[n->depth - 1] = n->letter != '\0' ? number : n->first_row;
     }
-    return ENOENT;
+    out->depth = n->depth;
+    out->row = n->row != NO_ROW ? &rows[n->row] : NULL;
+    c->is_default = n->n_indices == 0;
+    return n->depth > 0 && p.at[p.len] == '\0';
 }
 
 /* The row of a whole MIB, and the numbers in it. NULL: there is none. */
-static const struct row *row_of(const size_t *mib, size_t n, struct vt_je_call *c) {
-    size_t i = n > 0 && n <= DEPTH ? mib[n - 1] : SIZE_MAX;
-    size_t depth = 0, n_indices = 0;
-    struct part p;
-    if (i >= vt_countof(rows)) return NULL;
-    for (const char *have = rows[i].name; next_part(&have, &p); depth++) {
-        if (depth == n) return NULL;
-        if (is_number_part(p)) {
-            if (!is_index(p.at[1], mib[depth])) return NULL;
-            c->index[n_indices++] = mib[depth];
-        } else if (mib[depth] != first_like(i, depth + 1)) {
+static const struct row *row_in(const struct tree *t, const size_t *mib, size_t n,
+                                struct vt_je_call *c) {
+    size_t row = n > 0 && n <= DEPTH ? mib[n - 1] : SIZE_MAX;
+    if (row >= vt_countof(rows)) return NULL;
+    const struct node *at = &t->node[t->node_of[row]];
+    if (at->depth != n) return NULL;
+    c->is_default = at->n_indices == 0;
+    for (; n > 0; at = &t->node[at->parent]) {
+        n--;
+        if (at->letter == '\0' ? mib[n] != at->first_row : !is_index(at->letter, mib[n]))
             return NULL;
-        }
+        if (at->letter != '\0') c->index[at->n_indices - 1] = mib[n];
     }
-    c->is_default = n_indices == 0;
-    return depth == n ? &rows[i] : NULL;
+    return &rows[row];
+}
+
+static VT_COLD bool find_slowly(const char *name, struct found *out, struct vt_je_call *c) {
+    struct tree mine;
+    return find_in(make_tree(&mine), name, out, c);
+}
+
+static bool find(const char *name, struct found *out, struct vt_je_call *c) {
+    return is_made() ? find_in(&tree, name, out, c) : find_slowly(name, out, c);
+}
+
+static VT_COLD const struct row *row_slowly(const size_t *mib, size_t n, struct vt_je_call *c) {
+    struct tree mine;
+    return row_in(make_tree(&mine), mib, n, c);
+}
+
+static const struct row *row_of(const size_t *mib, size_t n, struct vt_je_call *c) {
+    return is_made() ? row_in(&tree, mib, n, c) : row_slowly(mib, n, c);
 }
 
 /* ---- values ---- */
@@ -180,6 +265,10 @@ static uint64_t load(const void *from, enum type type) {
 int vt__je_store(const struct vt_je_call *c, const void *from, size_t n_bytes) {
     if (c->oldp == NULL || c->oldlenp == NULL) return 0;
     size_t has = *c->oldlenp;
+    if (vt_likely(n_bytes == sizeof(uint64_t) && has == n_bytes)) { /* most are: without a call */
+        __builtin_memcpy(c->oldp, from, sizeof(uint64_t));
+        return 0;
+    }
     __builtin_memcpy(c->oldp, from, vt_min(n_bytes, has));
     *c->oldlenp = vt_min(n_bytes, has);
     return n_bytes == has ? 0 : EINVAL;
@@ -213,30 +302,32 @@ static int call(const struct row *row, struct vt_je_call *c) {
 
 /* ---- the three functions ---- */
 
+static struct vt_je_call begin_call(void *oldp, size_t *oldlenp, void *newp, size_t newlen) {
+    struct vt_je_call c = {.newp = newp, .newlen = newlen, .oldp = oldp};
+    c.oldlenp = oldlenp;
+    return c;
+}
+
 VT_EXPORT int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp, size_t newlen) {
-    size_t mib[DEPTH] = {0}, depth;
+    struct vt_je_call c = begin_call(oldp, oldlenp, newp, newlen);
+    struct found found;
     if (vt__life_start() != 0) return EAGAIN;
-    bool is_whole;
-    int err = find(name, mib, &depth, &is_whole);
-    if (err != 0) return err;
-    return is_whole ? mallctlbymib(mib, depth, oldp, oldlenp, newp, newlen) : ENOENT;
+    return find(name, &found, &c) && found.row != NULL ? call(found.row, &c) : ENOENT;
 }
 
 VT_EXPORT int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) {
-    size_t mib[DEPTH] = {0}, depth;
-    bool is_whole;
+    struct vt_je_call unused;
+    struct found found = {0};
     if (vt__life_start() != 0) return EAGAIN;
-    int err = find(name, mib, &depth, &is_whole);
-    if (err != 0) return err;
-    *miblenp = vt_min(*miblenp, depth);
-    for (size_t i = 0; i < *miblenp; i++) mibp[i] = mib[i];
+    if (!find(name, &found, &unused)) return ENOENT;
+    *miblenp = vt_min(*miblenp, found.depth);
+    for (size_t i = 0; i < *miblenp; i++) mibp[i] = found.mib[i];
     return 0;
 }
 
 VT_EXPORT int mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp,
                            void *newp, size_t newlen) {
-    struct vt_je_call c = {.newp = newp, .newlen = newlen, .oldp = oldp};
-    c.oldlenp = oldlenp;
+    struct vt_je_call c = begin_call(oldp, oldlenp, newp, newlen);
     if (vt__life_start() != 0) return EAGAIN;
     const struct row *row = row_of(mib, miblen, &c);
     return row != NULL ? call(row, &c) : ENOENT;

@@ -288,6 +288,7 @@ bool vt__jemalloc_find_sources(void) {
     return is_any;
 }
 
+/* Each is told of, those that nobody set too. The first is what the original was built with. */
 static void confirm_source(unsigned i) {
     static const char *const names[VT_JE_SOURCES] = {
         [VT_JE_GLOBAL_VAR] =
@@ -300,16 +301,19 @@ static void confirm_source(unsigned i) {
                                     "malloc_conf_2_conf_harder): \""};
     char line[1200];
     struct vt_text t = {line, sizeof(line) - 1, 0, false, NULL, NULL};
-    put_shown(&t, (struct span){vt__je_sources[i], vt__str_len(vt__je_sources[i])});
+    if (i == 0)
+        vt__je_say("malloc_conf #1 (string specified via --with-malloc-conf): \"\"", "", "");
+    if (vt__je_sources[i] != NULL)
+        put_shown(&t, (struct span){vt__je_sources[i], vt__str_len(vt__je_sources[i])});
     line[t.len] = '\0';
     vt__je_say(names[i], line, "\"");
 }
 
 static void read_sources(void) {
     for (unsigned i = 0; i < VT_JE_SOURCES; i++) {
+        if (!conf.is_scouting && vt_je(confirm_conf)) confirm_source(i);
         if (vt__je_sources[i] == NULL) continue;
         conf.had_error = false;
-        if (!conf.is_scouting && vt_je(confirm_conf)) confirm_source(i);
         vt__je_parse(vt__je_sources[i]);
         if (conf.had_error && vt_je(abort_conf)) {
             vt__je_say("Abort (abort_conf:true) on invalid conf value (see above).", "", "");

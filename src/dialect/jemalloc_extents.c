@@ -75,53 +75,84 @@ bool vt__je_is_in_hook(void) { return depth > 0; }
 
 static unsigned number_of(const struct vt_je_arena *a) { return (unsigned)(a - vt__je_arena(0)); }
 
-static bool give(void *arg, void *at, size_t n_bytes) {
+static bool give(void *arg, void *at, size_t n_bytes, bool is_committed) {
     extent_hooks_t *hooks = hooks_of(arg);
     depth++;
-    bool is_gone = hooks->dalloc != NULL &&
-                   !hooks->dalloc(hooks, at, n_bytes, /* committed */ true, number_of(arg));
+    bool is_gone =
+        hooks->dalloc != NULL && !hooks->dalloc(hooks, at, n_bytes, is_committed, number_of(arg));
     depth--;
     return is_gone;
 }
 
+static bool commit(void *arg, void *at, size_t n_bytes) {
+    extent_hooks_t *hooks = hooks_of(arg);
+    depth++;
+    bool is_done =
+        hooks->commit != NULL && !hooks->commit(hooks, at, n_bytes, 0, n_bytes, number_of(arg));
+    depth--;
+    return is_done;
+}
+
 static void *take(void *arg, size_t n_bytes, size_t align, bool *is_zero) {
     extent_hooks_t *hooks = hooks_of(arg);
-    bool zero = false, commit = true;
+    bool zero = false, is_committed = true;
     unsigned number = number_of(arg);
     if (hooks->alloc == NULL) return NULL;
     depth++;
-    void *p = hooks->alloc(hooks, NULL, n_bytes, align, &zero, &commit, number);
-    bool is_usable =
-        p != NULL && (commit || (hooks->commit != NULL &&
-                                 !hooks->commit(hooks, p, n_bytes, 0, n_bytes, number)));
+    void *p = hooks->alloc(hooks, NULL, n_bytes, align, &zero, &is_committed, number);
     depth--;
     *is_zero = zero;
-    if (is_usable || p == NULL) return p;
-    (void)give(arg, p, n_bytes);
+    /* cppcheck-suppress returnDanglingLifetime ; a hook returns memory, none of its arguments */
+    if (p == NULL || is_committed || commit(arg, p, n_bytes)) return p;
+    (void)give(arg, p, n_bytes, /* is_committed */ false);
     return NULL;
 }
 
-static void drop(void *arg, void *at, size_t n_bytes) {
+static void drop(void *arg, void *at, size_t n_bytes, bool is_committed) {
     extent_hooks_t *hooks = hooks_of(arg);
     if (hooks->destroy == NULL) {
-        (void)give(arg, at, n_bytes);
+        (void)give(arg, at, n_bytes, is_committed);
         return;
     }
     depth++;
-    hooks->destroy(hooks, at, n_bytes, /* committed */ true, number_of(arg));
+    hooks->destroy(hooks, at, n_bytes, is_committed, number_of(arg));
     depth--;
 }
 
-static bool purge(void *arg, void *at, size_t n_bytes, size_t offset, size_t length) {
+static bool split(void *arg, void *at, size_t n_bytes, size_t n_first, bool is_committed) {
+    extent_hooks_t *hooks = hooks_of(arg);
+    depth++;
+    bool is_done =
+        hooks->split != NULL &&
+        !hooks->split(hooks, at, n_bytes, n_first, n_bytes - n_first, is_committed, number_of(arg));
+    depth--;
+    return is_done;
+}
+
+static bool merge(void *arg, void *at, size_t n_first, size_t n_second, bool is_committed) {
+    extent_hooks_t *hooks = hooks_of(arg);
+    depth++;
+    bool is_done = hooks->merge != NULL && !hooks->merge(hooks, at, n_first, (char *)at + n_first,
+                                                         n_second, is_committed, number_of(arg));
+    depth--;
+    return is_done;
+}
+
+/* The first that works, as in the original: decommit, purge_forced, purge_lazy. After the last it may read as anything. */
+static enum vt_purged purge(void *arg, void *at, size_t n_bytes) {
     extent_hooks_t *hooks = hooks_of(arg);
     unsigned number = number_of(arg);
+    enum vt_purged how = VT_PURGED_NOT;
     depth++;
-    bool is_zero = hooks->purge_forced != NULL &&
-                   !hooks->purge_forced(hooks, at, n_bytes, offset, length, number);
-    if (!is_zero && hooks->purge_lazy != NULL)
-        (void)hooks->purge_lazy(hooks, at, n_bytes, offset, length, number);
+    if (hooks->decommit != NULL && !hooks->decommit(hooks, at, n_bytes, 0, n_bytes, number))
+        how = VT_PURGED_UNCOMMITTED;
+    else if (hooks->purge_forced != NULL &&
+             !hooks->purge_forced(hooks, at, n_bytes, 0, n_bytes, number))
+        how = VT_PURGED_ZERO;
+    else if (hooks->purge_lazy != NULL)
+        (void)hooks->purge_lazy(hooks, at, n_bytes, 0, n_bytes, number);
     depth--;
-    return is_zero;
+    return how;
 }
 
 static size_t grow_max(void *arg) {
@@ -129,7 +160,10 @@ static size_t grow_max(void *arg) {
     return a->retain_grow_limit != 0 ? a->retain_grow_limit : SIZE_MAX;
 }
 
-static const struct vt_source source = {take, give, drop, purge, grow_max};
+static bool is_eager(void *arg) { return vt__je_dirty_decay_ms(arg) == 0; }
+
+static const struct vt_source source = {take,  give,   drop,     split,   merge,
+                                        purge, commit, grow_max, is_eager};
 
 /* ---- nodes ---- */
 

@@ -7,6 +7,7 @@
 
 #include "dialect/jemalloc_nodes.h"
 #include "dump/history.h"
+#include "dump/profile.h"
 #include "compat/jemalloc/jemalloc.h"
 #include "life/life.h"
 #include "os/os.h"
@@ -110,10 +111,11 @@ static bool end_log(void) {
     struct vt_history_info i = info();
     if (!atomic_load(&logged.is_on)) return false;
     i.duration_ns = vt__os_now_ns() - logged.since_ns;
-    bool is_done = vt__history_write_log(logged.path, &i) == 0;
+    int err = vt__history_write_log(logged.path, &i);
+    if (vt__os_is_refusal(err)) vt__say_not_written(logged.path, err);
     vt__history_log(false);
     atomic_store(&logged.is_on, false);
-    return is_done;
+    return err == 0;
 }
 
 int vt__je_write_log_start(const struct vt_je_call *c, uint64_t value) {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "dialect/jemalloc.h"
+#include "dialect/jemalloc_nodes.h"
 #include "heap/fast.h"
 #include "heap/heap.h"
 #include "os/os.h"
@@ -51,6 +51,41 @@ void *vt__je_grown(void *p, size_t before, const char *where) {
 
 void *vt__je_given(void *p, bool is_zero, const char *where) {
     return vt__je_grown(p, is_zero ? SIZE_MAX : 0, where);
+}
+
+static _Atomic(uintptr_t) abort_hook; /* void (*)(const char *); 0: none */
+
+int vt__je_write_abort_hook(const struct vt_je_call *c, uint64_t value) {
+    (void)c;
+    atomic_store_explicit(&abort_hook, (uintptr_t)value, memory_order_relaxed);
+    return 0;
+}
+
+/* Says it and ends the process; with the program's hook, that is told and decides. */
+static VT_COLD void fail(const char *line) {
+    uintptr_t hook = atomic_load_explicit(&abort_hook, memory_order_relaxed);
+    if (hook != 0) {
+        ((void (*)(const char *))hook)(line);
+        return;
+    }
+    vt__je_write(line);
+    vt__os_abort();
+}
+
+VT_COLD bool vt__je_new_fails(size_t n_bytes) {
+    char line[400];
+    struct vt_text t = {line, sizeof(line) - 1, 0, false, NULL, NULL};
+    if (!vt_je(experimental_infallible_new)) return false;
+    vt__text_put(&t, "<jemalloc>: Allocation of size ");
+    vt__text_uint(&t, n_bytes);
+    vt__text_put(&t, " failed. ");
+    if (n_bytes >= GiB(1))
+        vt__text_put(&t, "This may be caused by heap corruption, if the large size is unexpected "
+                         "(suggest building with sanitizers for debugging).");
+    vt__text_put(&t, " opt.experimental_infallible_new is true. Aborting.\n");
+    line[t.len] = '\0';
+    fail(line);
+    return true;
 }
 
 /* Not the first two words, which tell a block that is free already. */
@@ -106,10 +141,11 @@ void *vt__je_aligned_alloc(size_t align, size_t n_bytes) {
 void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_bytes) {
     size_t before = vt__usable_size(p);
     bool is_aligned = ((uintptr_t)p & (align - 1)) == 0;
-    if (is_aligned && n_bytes >= before / 2 && vt__resize_in_place(p, n_bytes)) return p;
+    bool stays = n_bytes >= before || vt__size_stays(before, n_bytes);
+    if (is_aligned && stays && vt__resize_in_place(p, n_bytes)) return p;
     void *to = vt__je_alloc_in(heap, align, n_bytes, /* zero */ false);
     if (to == NULL) return NULL;
-    __builtin_memcpy(to, p, vt_min(before, n_bytes));
+    __builtin_memcpy(to, p, vt_min(before, vt__usable_size(to)));
     vt__free(p);
     return to;
 }

@@ -1,5 +1,5 @@
 /* jemalloc_nodes.c - the nodes of mallctl that are about options, the calling thread, and single blocks. Climate: host.
- * Owns: nothing but a peak in the thread's word.   Locks: none. */
+ * Owns: nothing.   Locks: none. */
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -103,7 +103,6 @@ int vt__je_read_uptime(const struct vt_je_call *c, uint64_t *out) {
 #define ARENA_MASK UINT64_C(0xffff)
 #define HAS_NO_CACHE (UINT64_C(1) << 16)
 #define IS_TELLING (UINT64_C(1) << 17)
-#define PEAK_SHIFT 20 /* in KiB from here up: what was in use when the peak was reset */
 
 int vt__je_read_thread_arena(const struct vt_je_call *c, uint64_t *out) {
     const uint64_t *word = vt__heap_dialect_word();
@@ -181,12 +180,14 @@ int vt__je_write_tcache_max(const struct vt_je_call *c, uint64_t value) {
     return 0;
 }
 
-/* Of thread.tcache.flush and, `what` 1, thread.idle, which is content without a cache. */
+/* Of thread.tcache.flush and, `what` 1, thread.idle, which is content without a cache, and then gives free memory back. As that is
+ * common, it does for all. */
 int vt__je_write_thread_flush(const struct vt_je_call *c, uint64_t value) {
     const uint64_t *word = vt__heap_dialect_word();
     (void)value;
     if (word != NULL && (*word & HAS_NO_CACHE) != 0 && c->what == 0) return EFAULT;
     vt__heap_drop_thread_cache();
+    if (c->what == 1) (void)vt__heap_release_all();
     return 0;
 }
 
@@ -205,41 +206,28 @@ int vt__je_write_ncached_max(const struct vt_je_call *c, uint64_t value) {
 }
 
 int vt__je_read_thread_bytes(const struct vt_je_call *c, uint64_t *out) {
-    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
+    const struct vt_thread_bytes *bytes =
+        vt__heap_thread_bytes(c->what == 0 ? VT_BYTES_ALLOCATED : VT_BYTES_BOTH);
     if (bytes == NULL) return EAGAIN;
     *out = c->what == 0 ? bytes->allocated : bytes->freed;
     return 0;
 }
 
 int vt__je_read_thread_bytes_at(const struct vt_je_call *c, uint64_t *out) {
-    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
+    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes(VT_BYTES_TO_WATCH);
     if (bytes == NULL) return EAGAIN;
     *out = (uintptr_t)(c->what == 0 ? &bytes->allocated : &bytes->freed);
     return 0;
 }
 
-static uint64_t thread_live_bytes(void) {
-    const struct vt_thread_bytes *bytes = vt__heap_thread_bytes();
-    return bytes != NULL ? bytes->allocated - vt_min(bytes->freed, bytes->allocated) : 0;
-}
-
-/* What is in use now beyond the last reset: the highest of the moments somebody asked. */
 int vt__je_read_thread_peak(const struct vt_je_call *c, uint64_t *out) {
-    const uint64_t *word = vt__heap_dialect_word();
-    uint64_t live = thread_live_bytes();
     (void)c;
-    if (word == NULL) return EAGAIN;
-    uint64_t base = *word >> PEAK_SHIFT << 10;
-    *out = live - vt_min(base, live);
-    return 0;
+    return vt__heap_peak(out) ? 0 : EAGAIN;
 }
 
 int vt__je_write_thread_peak_reset(const struct vt_je_call *c, uint64_t value) {
-    uint64_t *word = vt__heap_dialect_word();
     (void)c, (void)value;
-    if (word == NULL) return EAGAIN;
-    *word = (*word & ((UINT64_C(1) << PEAK_SHIFT) - 1)) | thread_live_bytes() >> 10 << PEAK_SHIFT;
-    return 0;
+    return vt__heap_reset_peak() ? 0 : EAGAIN;
 }
 
 /* ---- single blocks ---- */
@@ -249,23 +237,47 @@ struct utilization {
     size_t nfree, nregs, size, bin_nfree, bin_nregs;
 };
 
-/* A block that a thread keeps ready counts as in use. */
-static struct utilization utilization_of(const void *p) {
+/* As in the original, the size is the slab's, or what a large block has for itself. A block that a thread keeps ready counts as in
+ * use. */
+static struct utilization utilization_of_slab(const struct vt_slab_use *slab) {
+    return (struct utilization){.slabcur = (void *)slab->current,
+                                .nfree = slab->n_blocks - vt_min(slab->n_blocks, slab->n_out),
+                                .nregs = slab->n_blocks,
+                                .size = slab->n_bytes};
+}
+
+static struct utilization utilization_of_large(const void *p) {
     struct vt_heap_block b;
-    struct utilization u = {0};
-    size_t n_out;
     struct vt_brought brought;
     if (vt__brought_find(p, &brought) && brought.is_block)
-        b.n_bytes = brought.block_bytes;
-    else if (!vt__heap_owns(p) || !vt__heap_block(p, &b))
-        return u;
-    u.size = b.n_bytes;
-    u.nregs = 1;
-    if (!vt__heap_slab_use(p, &u.nregs, &n_out)) return u; /* large */
-    u.nfree = u.nregs - vt_min(u.nregs, n_out);
-    const uint64_t *bin = vt__je_snapshot.bin[vt__class_of(b.n_bytes)];
-    u.bin_nregs = bin[VT_JE_BIN_CURSLABS] * u.nregs;
-    u.bin_nfree = u.bin_nregs - vt_min(u.bin_nregs, bin[VT_JE_BIN_CURREGS]);
+        return (struct utilization){.nregs = 1, .size = brought.n_bytes};
+    if (!vt__heap_owns(p) || !vt__heap_block(p, &b)) return (struct utilization){0};
+    return (struct utilization){.nregs = 1, .size = vt_round_up(b.n_bytes, VT_OS_PAGE)};
+}
+
+static void ignore_run(void *arg, size_t n_bytes) { (void)arg, (void)n_bytes; }
+
+/* All slabs of its size in the same arena. */
+static void add_bin(const void *p, const struct vt_slab_use *slab, struct utilization *u) {
+    struct vt_stats all = {0};
+    struct vt_own_stats of_arena;
+    struct vt_class_stats classes[VT_N_CLASSES];
+    struct vt_own *heap = vt__own_of(p);
+    if (heap != NULL)
+        vt__own_stats(heap, &of_arena, ignore_run, NULL);
+    else
+        vt__heap_stats(&all, classes);
+    const struct vt_class_stats *k =
+        &(heap != NULL ? of_arena.classes : classes)[vt__class_of(slab->block_bytes)];
+    u->bin_nregs = k->n_slabs * u->nregs;
+    u->bin_nfree = u->bin_nregs - vt_min(u->bin_nregs, k->n_live + k->n_cached);
+}
+
+static struct utilization utilization_of(const void *p, bool has_bin) {
+    struct vt_slab_use slab;
+    if (!vt__heap_slab_use(p, &slab)) return utilization_of_large(p);
+    struct utilization u = utilization_of_slab(&slab);
+    if (has_bin) add_bin(p, &slab, &u);
     return u;
 }
 
@@ -280,7 +292,7 @@ int vt__je_write_utilization(const struct vt_je_call *c, uint64_t value) {
         return EINVAL;
     for (size_t i = 0; i < n; i++) {
         __builtin_memcpy(&p, (const char *)c->newp + i * sizeof(p), sizeof(p));
-        struct utilization u = utilization_of(p);
+        struct utilization u = utilization_of(p, /* has_bin */ !is_batch);
         size_t three[3] = {u.nfree, u.nregs, u.size};
         if (is_batch)
             __builtin_memcpy((char *)c->oldp + i * sizeof(three), three, sizeof(three));

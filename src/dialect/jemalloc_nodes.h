@@ -98,6 +98,7 @@ struct vt_je_arena {
 };
 struct vt_je_arena *vt__je_arena(size_t i);               /* below VT_JE_MAX_ARENAS */
 int vt__je_set_hooks(struct vt_je_arena *a, void *hooks); /* 0 or an error of errno.h */
+int64_t vt__je_dirty_decay_ms(const struct vt_je_arena *a);
 unsigned vt__je_n_automatic(void);
 unsigned vt__je_narenas(void);
 bool vt__je_arena_is_there(size_t i);  /* in use */

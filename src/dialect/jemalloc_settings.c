@@ -59,8 +59,11 @@ int vt__je_read_retain_grow_limit(const struct vt_je_call *c, uint64_t *out) {
     return 0;
 }
 
+/* As there, the next lower of the sizes that extents may have: pages, then four to a doubling. */
 int vt__je_write_retain_grow_limit(const struct vt_je_call *c, uint64_t value) {
-    one(c)->retain_grow_limit = value;
+    if (value < VT_OS_PAGE) return EFAULT;
+    uint64_t step = vt_max((UINT64_C(1) << vt_log2(value)) / 4, VT_OS_PAGE);
+    one(c)->retain_grow_limit = value & ~(step - 1);
     return 0;
 }
 
@@ -74,7 +77,7 @@ static void put_name(char out[NAME_BYTES], size_t i) {
         vt__text_put(&t, told);
     } else {
         vt__text_put(&t, is_automatic ? "auto_" : "manual_");
-        vt__text_uint(&t, is_automatic ? i : i - vt__je_n_automatic());
+        vt__text_uint(&t, i);
     }
     out[t.len] = '\0';
 }
@@ -84,7 +87,8 @@ int vt__je_write_arena_name(const struct vt_je_call *c, uint64_t value) {
     char *buffer;
     const char *name;
     (void)value;
-    if (one(c) == NULL || !vt__je_arena_is_there(c->index[0])) return ENOENT;
+    if (one(c) == NULL) return EINVAL;
+    if (!vt__je_arena_is_there(c->index[0])) return EFAULT;
     if (c->oldp != NULL && c->oldlenp != NULL) {
         if (*c->oldlenp != sizeof(buffer)) return EINVAL;
         __builtin_memcpy(&buffer, c->oldp, sizeof(buffer));

@@ -18,6 +18,8 @@
 #include "probe/probe.h"
 #include "vitrine.h"
 
+#define SHORT_WALK 4096 /* slabs: a program of up to 128 MiB */
+
 struct vt_je_snapshot vt__je_snapshot = {.epoch = 1};
 static struct vt_je_snapshot of_threads; /* arena 0: all but what others have */
 static struct vt_je_snapshot of_destroyed;
@@ -194,6 +196,10 @@ void vt__je_refresh(void) {
     struct vt_stats stats;
     struct vt_je_snapshot now = {
         .epoch = atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed) + 1};
+    if (now.epoch > 2 && !vt__heap_stats_are_due(SHORT_WALK)) {
+        __atomic_store_n(&vt__je_snapshot.epoch, now.epoch, __ATOMIC_RELAXED);
+        return;
+    }
     vt__stats_take(&stats, classes);
     take_bins(&now, classes);
     vt__heap_each_large(count_large, &now);

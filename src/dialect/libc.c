@@ -94,12 +94,11 @@ VT_EXPORT size_t malloc_usable_size(void *p) { return block_size(p); }
 VT_EXPORT void cfree(void *p) { block_free(p, VT_MADE_BY_MALLOC); }
 
 VT_EXPORT void free_sized(void *p, size_t n_bytes) {
-    block_free_sized(p, n_bytes, VT_MADE_BY_MALLOC);
+    block_free_sized(p, /* align */ 1, n_bytes, VT_MADE_BY_MALLOC);
 }
 
 VT_EXPORT void free_aligned_sized(void *p, size_t align, size_t n_bytes) {
-    (void)align;
-    block_free_sized(p, n_bytes, VT_MADE_BY_MALLOC);
+    block_free_sized(p, align, n_bytes, VT_MADE_BY_MALLOC);
 }
 
 /* ---- asking and tuning ---- */
@@ -116,10 +115,11 @@ VT_EXPORT int mallopt(int param, int value) {
 }
 
 #if defined(__GLIBC__) /* musl has none of these */
+#define SHORT_WALK 256 /* slabs: a program of up to 8 MiB */
+
 VT_EXPORT struct mallinfo2 mallinfo2(void) {
-    struct vt_class_stats classes[VT_N_CLASSES];
     struct vt_stats s = {.size = sizeof(s)};
-    vt__heap_stats(&s, classes);
+    vt__heap_sums(&s, SHORT_WALK);
     return (struct mallinfo2){
         .arena = s.active - vt_min(s.active, s.large),
         .ordblks = s.n_heaps,

@@ -37,22 +37,15 @@ void *vt__mi_malloc_slow(size_t n_bytes) {
                                   : vt__malloc_slow(n_bytes);
 }
 
-/* calloc clears what was asked for; the rest of the block is here. */
-static void *zeroed(size_t n_bytes) {
-    char *p = vt__calloc(1, n_bytes);
-    if (p == NULL) return NULL;
-    __builtin_memset(p + n_bytes, 0, vt__usable_size(p) - n_bytes);
-    return p;
-}
-
 static void *told(void *p, size_t n_bytes) {
     if (vt_unlikely(p == NULL)) vt__mi_no_memory(n_bytes);
     return p;
 }
 
-void *vt__mi_alloc(struct vt_own *o, size_t n_bytes, bool zero) {
+/* Not in vt__mi_malloc_slow, which is counted (tests/cost). */
+VT_NOINLINE void *vt__mi_alloc(struct vt_own *o, size_t n_bytes, bool zero) {
     if (o != NULL) return told(vt__own_alloc(o, VT_BLOCK_ALIGN, n_bytes, zero), n_bytes);
-    return zero ? zeroed(n_bytes) : vt__malloc(n_bytes);
+    return zero ? vt__calloc(1, n_bytes) : vt__malloc(n_bytes);
 }
 
 bool vt__mi_product(size_t n, size_t each_bytes, size_t *out) {
@@ -121,23 +114,24 @@ void *vt__mi_alloc_aligned(struct vt_own *o, size_t n_bytes, size_t align, size_
 
 /* ---- again ---- */
 
-static void *moved(void *to, void *p, size_t old_bytes, size_t n_bytes) {
+static void *moved(void *to, void *p, size_t old_bytes) {
     if (to == NULL) return NULL;
-    __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
+    __builtin_memcpy(to, p, vt_min(old_bytes, vt__usable_size(to)));
     vt__free(p);
     return to;
 }
 
-static bool fits(size_t usable, size_t n_bytes) {
-    return n_bytes <= usable && n_bytes >= usable / 2;
+/* A block of this heap that stays where it is. */
+static bool fits(const struct vt_own *o, void *p, size_t usable, size_t n_bytes) {
+    return vt__size_stays(usable, n_bytes) && vt__own_of(p) == o && vt__resize_in_place(p, n_bytes);
 }
 
 void *vt__mi_realloc(struct vt_own *o, void *p, size_t n_bytes, bool zero) {
     if (p == NULL) return vt__mi_alloc(o, n_bytes, zero);
     if (o == NULL && !zero && n_bytes > 0) return vt__realloc(p, n_bytes);
     size_t usable = vt__usable_size(p);
-    if (n_bytes > 0 && fits(usable, n_bytes) && vt__own_of(p) == o) return p;
-    char *to = moved(vt__mi_alloc(o, n_bytes, zero), p, usable, n_bytes);
+    if (n_bytes > 0 && fits(o, p, usable, n_bytes)) return p;
+    char *to = moved(vt__mi_alloc(o, n_bytes, zero), p, usable);
     if (to != NULL && n_bytes == 0) *to = 0;
     return to;
 }
@@ -147,8 +141,8 @@ void *vt__mi_realloc_aligned(struct vt_own *o, void *p, size_t n_bytes, size_t a
     if (p == NULL) return vt__mi_alloc_aligned(o, n_bytes, align, offset, zero);
     size_t usable = vt__usable_size(p);
     bool is_aligned = vt_is_pow2(align) && (((uintptr_t)p + offset) & (align - 1)) == 0;
-    if (is_aligned && fits(usable, n_bytes) && vt__own_of(p) == o) return p;
-    return moved(vt__mi_alloc_aligned(o, n_bytes, align, offset, zero), p, usable, n_bytes);
+    if (is_aligned && n_bytes > 0 && fits(o, p, usable, n_bytes)) return p;
+    return moved(vt__mi_alloc_aligned(o, n_bytes, align, offset, zero), p, usable);
 }
 
 /* ---- texts ---- */

@@ -15,7 +15,9 @@
 
 int vt__mi_reserve(size_t n_bytes, bool is_exclusive, unsigned *number) {
     size_t n_reserved;
+    vt__mi_limit_more(vt_min(n_bytes, TiB(64)));
     int err = vt__tract_new(n_bytes, is_exclusive, number);
+    vt__mi_limit_more(0); /* it is there now, or it is not */
     if (err != 0) return -err;
     (void)vt__tract_area(vt__tract(*number), &n_reserved);
     struct vt_mi_message m;

@@ -57,6 +57,8 @@ extern const struct vt_mi_option_row vt__mi_option_rows[VT_MI_N_OPTIONS];
 long vt__mi_option(enum vt_mi_option o);
 bool vt__mi_option_is_set(enum vt_mi_option o); /* by the environment or by a call */
 void vt__mi_option_put(enum vt_mi_option o, long value);
+/* So much will be reserved: the limit of disallow_os_alloc, where that is set, makes room for it. 0: it was. */
+void vt__mi_limit_more(size_t n_bytes);
 
 /* At start, from the environment; silent when no variable of ours is there. */
 void vt__mimalloc_read_environment(void);

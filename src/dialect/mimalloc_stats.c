@@ -128,6 +128,10 @@ static uint64_t n_arenas(void) {
     return n;
 }
 
+static void put_committed(struct vt_mi_figures *f, const struct vt_stats *s) {
+    put_over_time(f, VT_MI_F_committed, s->active + s->retained, (double)s->purged, 0);
+}
+
 void vt__mi_figures(struct vt_mi_figures *f) {
     struct vt_class_stats classes[VT_N_CLASSES];
     struct vt_stats s;
@@ -146,7 +150,7 @@ void vt__mi_figures(struct vt_mi_figures *f) {
     add_to_bin(&f->page_bins[VT_MI_N_BINS - 1], s.n_large);
     put(f, VT_MI_F_pages, n_pages + s.n_large);
     put(f, VT_MI_F_reserved, s.mapped);
-    put_over_time(f, VT_MI_F_committed, s.active + s.retained, (double)s.purged, 0);
+    put_committed(f, &s);
     put(f, VT_MI_F_page_committed, s.active);
     put_sum(f, VT_MI_F_purged, s.purged);
     put_sum(f, VT_MI_F_purge_calls, s.n_purges);
@@ -161,8 +165,9 @@ void vt__mi_figures(struct vt_mi_figures *f) {
 void vt__mi_process(struct vt_mi_process *out) {
     struct vt_mi_figures f;
     struct vt_usage u;
-    (void)vt__mi_started(); /* the first call of all may be this one */
-    vt__mi_figures(&f);
+    struct vt_stats s = {.size = sizeof(s)};
+    if (vt__mi_started()) vt__heap_pages(&s); /* the first call of all may be this one */
+    put_committed(&f, &s);
     vt__os_usage(&u);
     uint64_t start_ms = atomic_load_explicit(&seen.start_ms, memory_order_relaxed);
     *out = (struct vt_mi_process){

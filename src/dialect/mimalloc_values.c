@@ -42,6 +42,19 @@ static void take_numa_nodes(long n) { give(VT_OPT_numa_nodes, n < 0 ? 0 : (uint6
 static void take_thp(long n) { give(VT_OPT_thp, n == 0 ? VT_OFF : VT_AUTO); }
 static void take_large_pages(long n) { give(VT_OPT_thp, n > 0 ? VT_ON : VT_AUTO); }
 
+static _Atomic bool is_limited; /* by the next */
+
+/* There is no more than what the heap has, which is what was reserved and what it took before. */
+static void take_disallow_os_alloc(long n) {
+    atomic_store_explicit(&is_limited, n > 0, memory_order_relaxed);
+    give(VT_OPT_limit, n > 0 ? vt_max(vt__heap_grown_bytes(), 1) : 0);
+}
+
+void vt__mi_limit_more(size_t n_bytes) {
+    if (atomic_load_explicit(&is_limited, memory_order_relaxed))
+        give(VT_OPT_limit, vt_max(vt__heap_grown_bytes(), 1) + vt_round_up(n_bytes, MiB(2)));
+}
+
 /* Options that are ours too. */
 static const struct meaning {
     enum vt_mi_option option;
@@ -52,6 +65,7 @@ static const struct meaning {
     {VT_MI_use_numa_nodes, VT_OPT_numa_nodes, take_numa_nodes},
     {VT_MI_allow_thp, VT_OPT_thp, take_thp},
     {VT_MI_allow_large_os_pages, VT_OPT_thp, take_large_pages},
+    {VT_MI_disallow_os_alloc, VT_OPT_limit, take_disallow_os_alloc},
 };
 
 static bool is_set_by_name(enum vt_option o) {

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "heap/heap.h"
 #include "os/os.h"
 #include "probe/maps.h"
 
@@ -23,9 +24,14 @@ static void *failed(int err) {
     return MAP_FAILED;
 }
 
+/* Another process may have limited our addresses: then what the heap only holds goes back, once, and the call is made again. */
+static bool may_try_again(int err) { return err == -ENOMEM && vt__heap_may_give_addresses(); }
+
 static void *map(void *at, size_t n_bytes, int prot, int flags, int fd, off_t offset) {
     void *got = NULL;
     int err = vt__os_program_mmap(at, n_bytes, prot, flags, fd, offset, &got);
+    if (vt_unlikely(may_try_again(err)))
+        err = vt__os_program_mmap(at, n_bytes, prot, flags, fd, offset, &got);
     if (err == 0 && vt__maps_is_recording())
         vt__maps_added((uintptr_t)got, n_bytes,
                        (flags & MAP_ANONYMOUS) != 0 ? VT_MAP_ANONYMOUS : VT_MAP_FILE);
@@ -65,6 +71,12 @@ VT_EXPORT int munmap(void *at, size_t n_bytes) {
     return -1;
 }
 
+static int remap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to, void **got) {
+    return vt__maps_is_recording()
+               ? vt__maps_remap(at, old_bytes, new_bytes, flags, to, got)
+               : vt__os_program_mremap(at, old_bytes, new_bytes, flags, to, got);
+}
+
 VT_EXPORT void *mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, ...) {
     void *to = NULL, *got = NULL;
     if ((flags & MREMAP_FIXED) != 0) {
@@ -73,9 +85,8 @@ VT_EXPORT void *mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, 
         to = va_arg(rest, void *);
         va_end(rest);
     }
-    int err = vt__maps_is_recording()
-                  ? vt__maps_remap(at, old_bytes, new_bytes, flags, to, &got)
-                  : vt__os_program_mremap(at, old_bytes, new_bytes, flags, to, &got);
+    int err = remap(at, old_bytes, new_bytes, flags, to, &got);
+    if (vt_unlikely(may_try_again(err))) err = remap(at, old_bytes, new_bytes, flags, to, &got);
     if (err != 0) got = failed(err);
     if (vt__maps_is_on())
         vt__maps_tell(&(struct vt_map_call){.call = VT_CALL_MREMAP,
@@ -91,6 +102,7 @@ VT_EXPORT void *mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, 
 VT_EXPORT void *sbrk(intptr_t n_bytes) {
     if (libc_sbrk == NULL) return n_bytes == 0 ? vt__os_program_break() : failed(-ENOMEM);
     void *before = libc_sbrk(n_bytes);
+    if (vt_unlikely(before == MAP_FAILED) && may_try_again(-errno)) before = libc_sbrk(n_bytes);
     if (!vt__maps_is_on() || n_bytes == 0) return before;
     vt__maps_tell(&(struct vt_map_call){
         .call = VT_CALL_SBRK, .n_bytes = (size_t)n_bytes, .result = (uintptr_t)before});

@@ -88,5 +88,5 @@ int vt__cpu_write_fd(int fd, enum vt_cpu_format format, const struct vt_cpu_sour
 int vt__cpu_write_file(const char *path, enum vt_cpu_format format,
                        const struct vt_cpu_source *src) {
     struct job job = {format, src};
-    return vt__write_file(path, write_job, &job);
+    return vt__write_file_quietly(path, write_job, &job);
 }

@@ -68,7 +68,7 @@ int vt__cpu_proto(struct vt_out *o, const struct vt_cpu_source *src);
 int vt__cpu_gperftools(struct vt_out *o, const struct vt_cpu_source *src);
 int vt__contention_text(struct vt_out *o, const struct vt_cpu_source *src);
 
-/* As vt__heap_write_fd and vt__heap_write_file, see profile.h. */
+/* As vt__heap_write_fd and vt__heap_write_file_quietly, see profile.h. */
 int vt__cpu_write_fd(int fd, enum vt_cpu_format format, const struct vt_cpu_source *src);
 int vt__cpu_write_file(const char *path, enum vt_cpu_format format,
                        const struct vt_cpu_source *src);

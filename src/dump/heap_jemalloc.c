@@ -48,7 +48,7 @@ static int grow(struct threads *t) {
     struct threads larger = {.n = t->n, .cap = t->cap == 0 ? FIRST_THREADS : t->cap * 2};
     size_t slots_bytes = larger.cap * sizeof(struct thread);
     larger.memory_bytes = vt_round_up(slots_bytes + 2 * larger.cap * sizeof(uint32_t), VT_OS_PAGE);
-    int err = vt__work_take(larger.memory_bytes, &larger.memory);
+    int err = vt__os_map(larger.memory_bytes, &larger.memory);
     if (err != 0) return err;
     larger.slot = larger.memory;
     larger.index = (uint32_t *)(void *)((char *)larger.memory + slots_bytes);
@@ -56,7 +56,7 @@ static int grow(struct threads *t) {
         larger.slot[i] = t->slot[i];
         *find_index(&larger, t->slot[i].id) = (uint32_t)i + 1;
     }
-    if (t->memory != NULL) vt__work_give(t->memory, t->memory_bytes);
+    if (t->memory != NULL) vt__os_unmap(t->memory, t->memory_bytes);
     *t = larger;
     return 0;
 }
@@ -161,6 +161,6 @@ int vt__heap_jemalloc(struct vt_out *o, const struct vt_heap_source *src) {
         while (o->err == 0 && vt__row_next(src, &row)) put_block(&o->text, &row);
         vt__put_mapped_libraries(o);
     }
-    if (threads.memory != NULL) vt__work_give(threads.memory, threads.memory_bytes);
+    if (threads.memory != NULL) vt__os_unmap(threads.memory, threads.memory_bytes);
     return err;
 }

@@ -25,6 +25,7 @@ static void put_allocated(const struct vt_heap_rows *r, const struct vt_site_cou
     row->alloc_objects = rounded(c->objects * share);
     row->alloc_bytes = rounded(c->bytes * share);
     row->alloc_requested_bytes = rounded(c->requested_bytes * share);
+    row->alloc_samples = rounded((double)c->n_seen * share);
     put_seen(r, c->objects * share, c->bytes * share, &row->seen_alloc_objects,
              &row->seen_alloc_bytes);
 }
@@ -36,6 +37,7 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
     double bytes = is_peak ? s->peak.bytes : s->alloc.bytes - s->freed.bytes;
     row->inuse_objects = rounded(objects);
     row->inuse_bytes = rounded(bytes);
+    row->inuse_samples = is_peak ? s->peak.n_seen : s->alloc.n_seen - s->freed.n_seen;
     row->inuse_requested_bytes = rounded(
         is_peak ? s->peak.requested_bytes : s->alloc.requested_bytes - s->freed.requested_bytes);
     put_seen(r, objects, bytes, &row->seen_inuse_objects, &row->seen_inuse_bytes);
@@ -109,13 +111,14 @@ static void leave_out_freed(struct vt_heap_row *row) {
     row->alloc_objects = row->inuse_objects;
     row->alloc_bytes = row->inuse_bytes;
     row->alloc_requested_bytes = row->inuse_requested_bytes;
+    row->alloc_samples = row->inuse_samples;
     row->seen_alloc_objects = row->seen_inuse_objects;
     row->seen_alloc_bytes = row->seen_inuse_bytes;
 }
 
 static void leave_out_allocated(struct vt_heap_row *row) {
     row->alloc_objects = row->alloc_bytes = row->alloc_requested_bytes = 0;
-    row->seen_alloc_objects = row->seen_alloc_bytes = 0;
+    row->seen_alloc_objects = row->seen_alloc_bytes = row->alloc_samples = 0;
 }
 
 /* The share of what was freed that was freed at this age. */

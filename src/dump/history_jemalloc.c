@@ -99,7 +99,7 @@ struct places {
 static int take_places(struct places *p, size_t n_ids) {
     p->n_ids = n_ids;
     p->n_bytes = vt_round_up(n_ids * sizeof(*p->of), VT_OS_PAGE);
-    return vt__work_take(p->n_bytes, (void **)&p->of);
+    return vt__os_map(p->n_bytes, (void **)&p->of);
 }
 
 static bool is_new(struct places *p, uint32_t id) {
@@ -186,8 +186,8 @@ static int write_log(struct vt_out *o, const void *src) {
         vt__text_char(t, '}');
         put_log(o, &threads, &stacks);
     }
-    if (threads.of != NULL) vt__work_give(threads.of, threads.n_bytes);
-    if (stacks.of != NULL) vt__work_give(stacks.of, stacks.n_bytes);
+    if (threads.of != NULL) vt__os_unmap(threads.of, threads.n_bytes);
+    if (stacks.of != NULL) vt__os_unmap(stacks.of, stacks.n_bytes);
     return err;
 }
 

@@ -32,11 +32,6 @@ void vt__put_hex(struct vt_text *t, uint64_t n, unsigned n_digits);
 /* Bytes below ' ' and any of `others` become '?': a name cannot end a line or a field. */
 void vt__put_tame(struct vt_text *t, const char *s, size_t n_bytes, const char *others);
 
-/* ---- memory for the time of one call: zeros, a multiple of OS pages ---- */
-
-int vt__work_take(size_t n_bytes, void **out); /* 0 or -ENOMEM */
-void vt__work_give(void *at, size_t n_bytes);
-
 /* ---- rows ---- */
 
 /* The next row that has something in it. */
@@ -64,6 +59,7 @@ struct vt_module { /* an executable mapping */
     uint64_t elf_delta; /* ELF address minus offset in the file; 0 where it could not be read */
     const char *path;   /* not terminated; without " (deleted)"; empty: no file */
     unsigned n_path;
+    bool is_gone;        /* unloaded: struct vt_gone */
     unsigned n_build_id; /* 0: none, or not to be read */
     uint8_t build_id[32];
 };
@@ -71,7 +67,8 @@ struct vt_module { /* an executable mapping */
 struct vt_modules {
     const struct vt_module *module; /* by address */
     size_t n;
-    size_t main; /* the program itself */
+    size_t main;   /* the program itself */
+    size_t n_gone; /* of them, see vt_module.is_gone */
     /* as /proc/self/maps has it, or made from the list of the dynamic linker */
     const char *maps;
     size_t n_maps_bytes;
@@ -80,12 +77,17 @@ struct vt_modules {
     size_t text_bytes, table_bytes;
 };
 
+static inline void vt__put_build_id(struct vt_text *t, const struct vt_module *m) {
+    for (unsigned i = 0; i < m->n_build_id; i++) vt__put_hex(t, m->build_id[i], 2);
+}
+
 /* Never fails: what cannot be found out stays empty. */
 void vt__modules_read(struct vt_modules *m);
 void vt__modules_free(struct vt_modules *m);
 const struct vt_module *vt__modules_find(const struct vt_modules *m,
                                          uintptr_t address); /* or NULL */
-void vt__put_maps(struct vt_out *o);                         /* as they are now */
+void vt__put_maps(
+    struct vt_out *o); /* as they are now, and "# build-id START HEX" for each that has one */
 /* "\nMAPPED_LIBRARIES:\n" and the maps as they are now: the end of both text formats. */
 void vt__put_mapped_libraries(struct vt_out *o);
 

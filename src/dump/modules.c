@@ -17,6 +17,7 @@
 
 #include "dump/impl.h"
 #include "os/os.h"
+#include "stack/stack.h"
 
 #define FIRST_TEXT_BYTES KiB(256)
 #define MAX_TEXT_BYTES MiB(64) /* 2^16 mappings, the system's default limit, take about 8 MiB */
@@ -46,31 +47,6 @@ struct elf_view {
     } note[N_NOTES];
 };
 
-static uint32_t word_at(const uint8_t *p) {
-    uint32_t n;
-    __builtin_memcpy(&n, p, sizeof(n));
-    return n;
-}
-
-static void take_build_id(struct vt_module *m, const uint8_t *note, size_t n_bytes, size_t align) {
-    for (size_t at = 0; at + 12 <= n_bytes;) {
-        size_t name_bytes = word_at(note + at);
-        size_t desc_bytes = word_at(note + at + 4);
-        uint32_t type = word_at(note + at + 8);
-        size_t name = at + 12;
-        size_t desc = vt_round_up(name + name_bytes, align);
-        if (desc + desc_bytes > n_bytes)
-            return; /* both are 32-bit numbers: the sum does not wrap */
-        if (type == NT_GNU_BUILD_ID && name_bytes == 4 &&
-            word_at(note + name) == word_at((const uint8_t *)"GNU")) {
-            m->n_build_id = (unsigned)vt_min(desc_bytes, sizeof(m->build_id));
-            __builtin_memcpy(m->build_id, note + desc, m->n_build_id);
-            return;
-        }
-        at = vt_round_up(desc + desc_bytes, align);
-    }
-}
-
 /* What one program header says about the mapping `m`. */
 static void look_at_header(struct elf_view *v, struct vt_module *m, const Elf64_Phdr *h,
                            uintptr_t base) {
@@ -94,7 +70,7 @@ static void read_elf(const struct reader *r, struct vt_module *m, uintptr_t base
     uint8_t note[NOTE_BYTES];
     struct elf_view v = {.bias = base};
     if (!peek(r, &file, base, sizeof(file))) return;
-    if (word_at(file.e_ident) != word_at((const uint8_t *)ELFMAG)) return;
+    if (__builtin_memcmp(file.e_ident, ELFMAG, SELFMAG) != 0) return;
     if (file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_phentsize != sizeof(header)) return;
     for (unsigned i = 0; i < file.e_phnum; i++) {
         if (!peek(r, &header, base + file.e_phoff + i * sizeof(header), sizeof(header))) return;
@@ -102,7 +78,8 @@ static void read_elf(const struct reader *r, struct vt_module *m, uintptr_t base
     }
     for (unsigned i = 0; i < v.n_notes && m->n_build_id == 0; i++)
         if (peek(r, note, v.bias + v.note[i].at, v.note[i].n_bytes))
-            take_build_id(m, note, v.note[i].n_bytes, v.note[i].align);
+            m->n_build_id =
+                vt__build_id_of_note(note, v.note[i].n_bytes, v.note[i].align, m->build_id);
 }
 
 /* ---- the lines of /proc/self/maps ---- */
@@ -191,9 +168,49 @@ static size_t count_executable(const struct vt_modules *m) {
     return n;
 }
 
+/* ---- those that are gone ---- */
+
+static size_t count_gone(void) {
+    struct vt_gone gone;
+    size_t n = 0;
+    for (uint32_t cursor = 0; vt__stack_gone_next(&cursor, &gone);) n++;
+    return n;
+}
+
+static void sort_by_address(struct vt_module *table, size_t n) {
+    for (size_t i = 1; i < n; i++) /* a few dozen, and nearly in order */
+        for (size_t k = i; k > 0 && table[k].start < table[k - 1].start; k--) {
+            struct vt_module other = table[k];
+            table[k] = table[k - 1];
+            table[k - 1] = other;
+        }
+}
+
+/* Those that were counted; others may have gone since. */
+static void add_gone(struct vt_modules *m, struct vt_module *table) {
+    struct vt_gone gone;
+    uint32_t cursor = 0;
+    for (size_t i = 0; i < m->n_gone && vt__stack_gone_next(&cursor, &gone); i++) {
+        struct vt_module *to = &table[m->n++];
+        *to = (struct vt_module){.start = gone.start,
+                                 .end = gone.end,
+                                 .file_offset = gone.file_offset,
+                                 .elf_delta = gone.elf_delta,
+                                 .path = gone.path,
+                                 .n_path = (unsigned)vt__str_len(gone.path),
+                                 .is_gone = true,
+                                 .n_build_id = gone.n_build_id};
+        __builtin_memcpy(to->build_id, gone.build_id, gone.n_build_id);
+    }
+    sort_by_address(table, m->n);
+}
+
+/* Room for n, and for those that are gone. */
 static struct vt_module *take_table(struct vt_modules *m, size_t n) {
+    m->n_gone = count_gone();
+    n += m->n_gone;
     m->table_bytes = vt_round_up(vt_max(n, 1) * sizeof(struct vt_module), VT_OS_PAGE);
-    if (vt__work_take(m->table_bytes, &m->table) != 0) m->table = NULL;
+    if (vt__os_map(m->table_bytes, &m->table) != 0) m->table = NULL;
     return m->table;
 }
 
@@ -219,6 +236,7 @@ static void table_from_maps(struct vt_modules *m) {
         m->n++;
     }
     if (r.mem_fd >= 0) vt__os_close(r.mem_fd);
+    add_gone(m, table);
     m->module = table;
     find_main(m);
 }
@@ -226,11 +244,11 @@ static void table_from_maps(struct vt_modules *m) {
 /* ---- reading the text ---- */
 
 static int take_text(struct vt_modules *m, size_t n_bytes) {
-    if (m->text != NULL) vt__work_give(m->text, m->text_bytes);
+    if (m->text != NULL) vt__os_unmap(m->text, m->text_bytes);
     m->text = NULL;
     m->text_bytes = n_bytes;
     m->n_maps_bytes = 0;
-    int err = n_bytes > MAX_TEXT_BYTES ? -ENOMEM : vt__work_take(n_bytes, &m->text);
+    int err = n_bytes > MAX_TEXT_BYTES ? -ENOMEM : vt__os_map(n_bytes, &m->text);
     m->maps = m->text;
     return err;
 }
@@ -328,15 +346,6 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *arg) {
     return w->text.is_cut; /* stops the walk */
 }
 
-static void sort_by_address(struct vt_module *table, size_t n) {
-    for (size_t i = 1; i < n; i++) /* a few dozen, and nearly in order */
-        for (size_t k = i; k > 0 && table[k].start < table[k - 1].start; k--) {
-            struct vt_module other = table[k];
-            table[k] = table[k - 1];
-            table[k - 1] = other;
-        }
-}
-
 /* Counts, then collects; what is loaded between the two walks is left out. */
 static void read_linker_list(struct vt_modules *m) {
     if (take_text(m, FIRST_TEXT_BYTES * 4) != 0) return;
@@ -349,7 +358,7 @@ static void read_linker_list(struct vt_modules *m) {
     dl_iterate_phdr(note_object, &w);
     m->n_maps_bytes = w.text.len;
     m->n = w.n;
-    sort_by_address(w.table, w.n);
+    add_gone(m, w.table);
     m->module = w.table;
     find_main(m);
 }
@@ -365,8 +374,8 @@ void vt__modules_read(struct vt_modules *m) {
 }
 
 void vt__modules_free(struct vt_modules *m) {
-    if (m->text != NULL) vt__work_give(m->text, m->text_bytes);
-    if (m->table != NULL) vt__work_give(m->table, m->table_bytes);
+    if (m->text != NULL) vt__os_unmap(m->text, m->text_bytes);
+    if (m->table != NULL) vt__os_unmap(m->table, m->table_bytes);
     *m = (struct vt_modules){0};
 }
 
@@ -383,13 +392,33 @@ const struct vt_module *vt__modules_find(const struct vt_modules *m, uintptr_t a
     return low > 0 && address < m->module[low - 1].end ? &m->module[low - 1] : NULL;
 }
 
+static void put_gone(struct vt_out *o, const struct vt_module *m) {
+    struct line l = {m->start, m->end, m->file_offset, true, m->path, m->n_path};
+    put_line(&o->text, &l, PF_R | PF_X);
+}
+
+/* "# build-id START HEX": readers of the text formats skip what is no map; vitrine(1) knows builds apart by it. */
+static void put_build_id(struct vt_out *o, const struct vt_module *m) {
+    if (m->n_build_id == 0) return;
+    vt__text_put(&o->text, "# build-id ");
+    vt__put_hex(&o->text, m->start, 8);
+    vt__text_char(&o->text, ' ');
+    vt__put_build_id(&o->text, m);
+    vt__text_char(&o->text, '\n');
+}
+
 void vt__put_maps(struct vt_out *o) {
     struct vt_modules m = {0};
-    if (read_maps(&m) != 0) {
+    if (read_maps(&m) == 0) {
+        table_from_maps(&m);
+    } else {
         vt__text_put(&o->text, "# no /proc/self/maps: from the dynamic linker's list\n");
         read_linker_list(&m);
     }
     vt__text_put_n(&o->text, m.maps, m.n_maps_bytes);
+    for (size_t i = 0; i < m.n; i++)
+        if (m.module[i].is_gone) put_gone(o, &m.module[i]);
+    for (size_t i = 0; i < m.n; i++) put_build_id(o, &m.module[i]);
     vt__modules_free(&m);
 }
 

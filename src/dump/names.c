@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "os/os.h"
 
 /* gperftools gives a forked child no name of its own, so parent and child overwrite each other; ours do not. */
 static const char *const patterns[][3] = {
@@ -98,4 +99,12 @@ int vt__dump_name(char *buf, size_t n_bytes, const struct vt_dump_name *name) {
     if (!t.is_cut) return 0;
     if (n_bytes > 0) buf[0] = '\0';
     return -ENAMETOOLONG;
+}
+
+int vt__process_path(char *buf, size_t n_bytes, const char *path, bool *has_process) {
+    struct vt_text t = {buf, n_bytes, 0, false, NULL, NULL};
+    *has_process = names_process(path);
+    put_prefix(&t, path, vt__os_pid());
+    vt__text_char(&t, '\0');
+    return t.is_cut ? -ENAMETOOLONG : 0;
 }

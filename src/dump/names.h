@@ -45,6 +45,9 @@ struct vt_dump_name {
 /* Writes the name and a NUL into `buf`; 0 or -ENAMETOOLONG, and then `buf` is empty. */
 int vt__dump_name(char *buf, size_t n_bytes, const struct vt_dump_name *name);
 
+/* The same for a file that has no number: the path with the process where it says %p. *has_process: it does. */
+int vt__process_path(char *buf, size_t n_bytes, const char *path, bool *has_process);
+
 VT_HIDDEN_END
 
 #endif

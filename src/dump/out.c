@@ -25,30 +25,6 @@ void vt__put_hex(struct vt_text *t, uint64_t n, unsigned n_digits) {
         vt__text_char(t, i < 16 ? "0123456789abcdef"[n >> (4 * i) & 15] : '0');
 }
 
-/* The system may hand what one thread gave back to another at once. The kernel's lock orders the two; the thread sanitizer
- * does not see raw system calls, and is told. */
-#ifdef __SANITIZE_THREAD__
-extern void __tsan_acquire(void *addr);
-extern void __tsan_release(void *addr);
-static char mappings;
-#define ORDER_TAKE() __tsan_acquire(&mappings)
-#define ORDER_GIVE() __tsan_release(&mappings)
-#else
-#define ORDER_TAKE() ((void)0)
-#define ORDER_GIVE() ((void)0)
-#endif
-
-int vt__work_take(size_t n_bytes, void **out) {
-    int err = vt__os_map(n_bytes, out);
-    ORDER_TAKE();
-    return err;
-}
-
-void vt__work_give(void *at, size_t n_bytes) {
-    ORDER_GIVE();
-    vt__os_unmap(at, n_bytes);
-}
-
 static bool has(const char *set, char c) {
     while (*set != '\0' && *set != c) set++;
     return *set != '\0';

@@ -33,6 +33,8 @@ struct vt_heap_row {
     /* estimates of the truth (equal to seen_* in exact mode) */
     uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
     uint64_t inuse_requested_bytes, alloc_requested_bytes; /* what the program asked for */
+    /* how many samples the estimates are made of; in exact mode 0 */
+    uint64_t inuse_samples, alloc_samples;
     uint64_t lifetime_ms; /* all of it was freed, at an age below this; 0: not told apart */
 };
 
@@ -51,8 +53,9 @@ struct vt_heap_source {
  * are held back. 0 or -errno; after an error some of the profile may be written. -ENOMEM: no working memory. */
 int vt__heap_write_fd(int fd, enum vt_heap_format format, const struct vt_heap_source *src);
 
-/* Under a temporary name beside it, `.vitrine.PID.TID.N.tmp`, then renamed: complete or absent, an older file of that name
- * stays until then. What is no regular file (a device, a pipe, a symbolic link) is written in place and never replaced.
+/* As a draft beside it, `.vitrine.PID.TID.RANDOM.tmp`, then renamed: complete or absent, an older file of that name stays until
+ * then (os/draft.h). A device or a pipe is written in place; a link is followed. What another user could have planted is refused. A
+ * reader that stops is given up: -ETIMEDOUT.
  * 0 or -errno, and one line on stderr ("vitrine: error: cannot write profile 'PATH': ...") on failure. */
 int vt__heap_write_file(const char *path, enum vt_heap_format format,
                         const struct vt_heap_source *src);

@@ -6,7 +6,8 @@
  *     3 mapping        the executable ones, the program first
  *     4 location       an address; no functions, no lines
  *     2 sample         { 1 location ids, innermost first; 2 values; 3 labels }
- *     9, 10, 11, 12, 13, 14   time, duration, period type and period, comment, default type
+ *     9, 10, 11, 12, 13   time, duration, period type and period, comment
+ *     14 default_type  the last field: a file without it is truncated
  *
  * One pass over the source: a stack that appears while we write is never a sample without its locations. What was written
  * already is kept in two tables of fixed size; when one is full it is emptied, and addresses or strings that come again are
@@ -15,6 +16,7 @@
  * Climate: host, no malloc.   Owns: its working memory.
  */
 #include "dump/proto.h"
+#include "os/os.h"
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
@@ -175,7 +177,7 @@ static void write_mapping(struct vt_proto *e, size_t index) {
     const struct vt_module *m = &e->modules.module[index];
     char hex[2 * sizeof(m->build_id)];
     struct vt_text id = VT_TEXT(hex);
-    for (unsigned i = 0; i < m->n_build_id; i++) vt__put_hex(&id, m->build_id[i], 2);
+    vt__put_build_id(&id, m);
     const struct {
         unsigned field;
         uint64_t n;
@@ -233,9 +235,9 @@ static int reserve_numbers(struct vt_proto *e, size_t n) {
     void *room = NULL;
     if (n <= e->n_numbers_room) return 0;
     size_t n_bytes = vt_round_up(vt_max(n * 2, FIRST_NUMBERS) * sizeof(*e->numbers), VT_OS_PAGE);
-    int err = vt__work_take(n_bytes, &room);
+    int err = vt__os_map(n_bytes, &room);
     if (err != 0) return err;
-    if (e->numbers != NULL) vt__work_give(e->numbers, e->n_numbers_room * sizeof(*e->numbers));
+    if (e->numbers != NULL) vt__os_unmap(e->numbers, e->n_numbers_room * sizeof(*e->numbers));
     e->numbers = room;
     e->n_numbers_room = n_bytes / sizeof(*e->numbers);
     return 0;
@@ -336,14 +338,13 @@ static void write_preamble(struct vt_proto *e, const struct vt_proto_head *h) {
     put_number(e->t, PROFILE_PERIOD, h->period);
     uint64_t comment = number_of(e, h->comment);
     put_number(e->t, PROFILE_COMMENT, comment);
-    uint64_t dflt = number_of(e, h->default_type);
-    put_number(e->t, PROFILE_DEFAULT_TYPE, dflt);
+    e->default_type = number_of(e, h->default_type);
 }
 
 int vt__proto_begin(struct vt_proto *e, struct vt_out *o, const struct vt_proto_head *h) {
     *e = (struct vt_proto){.o = o, .t = &o->text};
     void *known = NULL;
-    int err = vt__work_take(vt_round_up(sizeof(*e->known), VT_OS_PAGE), &known);
+    int err = vt__os_map(vt_round_up(sizeof(*e->known), VT_OS_PAGE), &known);
     if (err != 0) return err;
     e->known = known;
     vt__modules_read(&e->modules);
@@ -354,7 +355,8 @@ int vt__proto_begin(struct vt_proto *e, struct vt_out *o, const struct vt_proto_
 
 void vt__proto_end(struct vt_proto *e) {
     if (e->known == NULL) return;
-    if (e->numbers != NULL) vt__work_give(e->numbers, e->n_numbers_room * sizeof(*e->numbers));
+    put_number(e->t, PROFILE_DEFAULT_TYPE, e->default_type);
+    if (e->numbers != NULL) vt__os_unmap(e->numbers, e->n_numbers_room * sizeof(*e->numbers));
     vt__modules_free(&e->modules);
-    vt__work_give(e->known, vt_round_up(sizeof(*e->known), VT_OS_PAGE));
+    vt__os_unmap(e->known, vt_round_up(sizeof(*e->known), VT_OS_PAGE));
 }

@@ -46,6 +46,7 @@ struct vt_proto {
     unsigned n_addresses_known, n_strings_known;
     size_t strings_used;
     uint64_t n_locations, n_strings; /* numbers given out */
+    uint64_t default_type;           /* a string; written at the end */
     struct vt_modules modules;
     uint64_t *numbers; /* of one sample: its locations, then a key and a value for each label */
     size_t n_numbers_room;

@@ -2,7 +2,7 @@
  *
  *   Bytes in use by application       allocated               Bytes in malloc metadata    metadata
  *   Bytes in page heap freelist       retained                Bytes released to OS        what is mapped and none of these
- *   Bytes in central cache freelist   fragmented              Spans in use                slabs and large blocks
+ *   Bytes in central cache freelist   the rest of slabs       Spans in use                slabs and large blocks
  *   Bytes in transfer cache freelist  0: there is none        Tcmalloc page size          a slice
  *   Bytes in thread cache freelists   cached
  *
@@ -12,37 +12,48 @@
 
 #include "dump/stats.h"
 #include "heap/heap.h"
-#include "probe/probe.h"
 
+/* Slabs and runs that are looked at for each question; gperftools takes some 7,500 instructions for its size classes. */
+#define SHORT_WALK 256
 #define N_RUNS 128 /* free runs of this many pages and more are one line */
 
 static size_t less(size_t a, size_t b) { return a - vt_min(a, b); }
 
+/* A page that a slab or a large block has is in use, touched or not, as it is in a span. */
+static void put_figures(struct vt_gperftools_stats *out, const struct vt_stats *s) {
+    size_t used = vt_max(s->active, s->allocated + s->cached);
+    *out = (struct vt_gperftools_stats){.in_use = s->allocated,
+                                        .page_heap_free = s->retained,
+                                        .central_free = used - s->allocated - s->cached,
+                                        .thread_free = s->cached,
+                                        .metadata = s->metadata,
+                                        .unmapped = less(s->mapped, used + s->retained),
+                                        .physical = used + s->retained + s->metadata,
+                                        .n_spans = s->n_large,
+                                        .n_threads = s->n_threads,
+                                        .page_bytes = vt__heap_range_step(),
+                                        .n_purges = s->n_purges,
+                                        .purged = s->purged};
+    out->virtual_bytes = out->physical + out->unmapped;
+    out->heap = out->virtual_bytes - out->metadata;
+}
+
+void vt__gperftools_stats(struct vt_gperftools_stats *out, enum vt_gperftools_wanted wanted) {
+    struct vt_stats s = {.size = sizeof(s)};
+    if (wanted == VT_GPERFTOOLS_BLOCKS) {
+        vt__heap_sums(&s, SHORT_WALK);
+    } else {
+        vt__heap_pages(&s);
+        if (wanted == VT_GPERFTOOLS_TABLES) vt__heap_tables(&s);
+    }
+    put_figures(out, &s);
+}
+
 static void take(struct vt_gperftools_stats *out, struct vt_class_stats *classes) {
     struct vt_stats s;
     vt__stats_take(&s, classes);
-    size_t touched = s.allocated + s.cached + s.fragmented + s.retained;
-    *out = (struct vt_gperftools_stats){.in_use = s.allocated,
-                                        .page_heap_free = s.retained,
-                                        .central_free = s.fragmented,
-                                        .thread_free = s.cached,
-                                        .metadata = s.metadata,
-                                        .unmapped = less(s.mapped, touched),
-                                        .physical = touched + s.metadata,
-                                        .n_spans = s.n_large,
-                                        .n_threads = s.n_threads,
-                                        .page_bytes = vt__heap_range_step(),
-                                        .n_purges = s.n_purges,
-                                        .purged = s.purged,
-                                        .n_growths = vt__growth_count()};
-    out->virtual_bytes = out->physical + out->unmapped;
-    out->heap = out->virtual_bytes - out->metadata;
+    put_figures(out, &s);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) out->n_spans += classes[c].n_slabs;
-}
-
-void vt__gperftools_stats(struct vt_gperftools_stats *out) {
-    struct vt_class_stats classes[VT_N_CLASSES];
-    take(out, classes);
 }
 
 /* As %*.*f prints mebibytes. */

@@ -13,9 +13,12 @@ struct vt_gperftools_stats {
     size_t physical, virtual_bytes,
         heap; /* sums: without, with what is unmapped; without metadata */
     size_t n_spans, n_threads, page_bytes;
-    size_t n_purges, purged, n_growths;
+    size_t n_purges, purged;
 };
-void vt__gperftools_stats(struct vt_gperftools_stats *out);
+/* What is wanted of them, the dearest last: `metadata`, `physical`, `virtual_bytes` and `n_threads` need the second, `in_use`,
+ * `central_free` and `thread_free` the third, and the others the first. */
+enum vt_gperftools_wanted { VT_GPERFTOOLS_PAGES, VT_GPERFTOOLS_TABLES, VT_GPERFTOOLS_BLOCKS };
+void vt__gperftools_stats(struct vt_gperftools_stats *out, enum vt_gperftools_wanted wanted);
 
 /* Level 1 or, with classes and free runs, 2. */
 void vt__gperftools_stats_write(struct vt_text *t, int level);

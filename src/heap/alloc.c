@@ -8,6 +8,7 @@
 #include "heap/fast.h"
 #include "heap/impl.h"
 #include "heap/shelf.h"
+#include "heap/spare.h"
 #include "heap/upcalls.h"
 #include "vitrine-control.h"
 
@@ -40,10 +41,10 @@ void vt__poll(void) {
 
 /* A block that the probes watch; free will meet it on its slow path. */
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
-    struct block *b = vt__sampled_take(cls, is_zero);
-    unsigned shift = vt__draw_again(h, cls);
+    struct block *b = vt__spare_take(h, cls, is_zero);
+    unsigned n_drawn = vt__draw_again(h, cls);
     h->bytes.allocated += vt__classes[cls].block_bytes;
-    if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), shift);
+    if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), n_drawn);
     return b;
 }
 
@@ -53,15 +54,15 @@ static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
     if (b == &vt__nil) {
         bool is_zero;
         if (vt_unlikely(vt__draw_small(h, cls))) {
-            h->bin[cls].is_zero = false;
+            h->bin[cls].list_kind = LIST_AS_IT_CAME;
             return take_sampled(h, cls, n_bytes, &is_zero);
         }
         if (!vt__refill(h, cls)) return NULL;
         b = h->list[cls];
     }
     struct block *next = link_next(b, cls);
-    h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls);
-    return vt__secure_handed_out(b);
+    h->list[cls] = next != NULL ? next : vt__refill_freed(h, cls, b);
+    return b;
 }
 
 /* Where every slow malloc begins. Chores that need all locks free come first, not last: they may allocate (a thread to
@@ -96,7 +97,7 @@ VT_COLD static void *no_memory(size_t n_bytes) {
 /* What follows a slow malloc: a borrowed heap goes back, and the rules about failing. */
 static void *finish(struct heap *h, void *p, size_t n_bytes) {
     vt__leave();
-    if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
+    if (vt_unlikely(h->has_chores)) vt__heap_do_chores(h);
     return vt_likely(p != NULL) ? p : no_memory(n_bytes);
 }
 
@@ -185,12 +186,11 @@ VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
     return vt_likely(b != NULL) ? b : take_medium_slow(cls, n_bytes, is_zero);
 }
 
-/* Counts a large block, or what it grew by, off; the probes may want to watch it. */
-static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes,
-                       size_t n_new_bytes) {
+/* Counts a large block off; the probes may want to watch it. */
+static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes) {
     size_t block_bytes = vt__large_usable(s);
     unsigned draw = vt__draw_of_large(block_bytes);
-    if (vt_likely(!vt__draw_large(h, draw, n_new_bytes))) return;
+    if (vt_likely(!vt__draw_large(h, draw, block_bytes))) return;
     s->state = SLAB_SAMPLED;
     vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, draw));
 }
@@ -199,7 +199,7 @@ void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     h->bytes.allocated += vt__large_usable(s);
-    draw_large(h, s, p, n_bytes, vt__large_usable(s));
+    draw_large(h, s, p, n_bytes);
     return p;
 }
 
@@ -218,19 +218,23 @@ void *vt__malloc_slow(size_t n_bytes) {
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
 
-/* is_clean: where p came from was never used: only the link is not zero. */
-static void *zeroed(void *p, size_t n_bytes, bool is_clean) {
+/* All of the block, not only what was asked for: a program may use the rest, and rallocx counts on it. is_clean: where p came
+ * from was never used: only the link is not zero. */
+static void *zeroed(void *p, size_t block_bytes, bool is_clean) {
+    VT_KEEP_IN_RCX(
+        block_bytes); /* who knows that it is a multiple of 16 writes a loop of its own */
     if (is_clean)
         ((struct block *)p)->link = 0;
     else
-        __builtin_memset(p, 0, n_bytes);
+        __builtin_memset(p, 0, block_bytes);
     return p;
 }
 
 static void *calloc_medium(size_t n_bytes) {
     bool is_zero = false;
-    void *p = told(take_medium(vt__class_of(n_bytes), n_bytes, &is_zero), n_bytes);
-    return p != NULL ? zeroed(p, n_bytes, is_zero) : NULL;
+    unsigned cls = vt__class_of(n_bytes);
+    void *p = told(take_medium(cls, n_bytes, &is_zero), n_bytes);
+    return p != NULL ? zeroed(p, vt__class_bytes(cls), is_zero) : NULL;
 }
 
 void *vt__calloc(size_t n, size_t each_bytes) {
@@ -247,7 +251,8 @@ void *vt__calloc(size_t n, size_t each_bytes) {
     if (vt_unlikely(p == NULL)) return NULL;
     unsigned cls = vt__class_of(n_bytes + (n_bytes == 0));
     const struct heap *h = vt__tls.heap; /* NULL: the thread is ending, and the heap was borrowed */
-    return zeroed(p, n_bytes, h != NULL && h->bin[cls].is_zero);
+    return zeroed(p, ((size_t)cls + 1) * VT_BLOCK_ALIGN,
+                  h != NULL && h->bin[cls].list_kind == LIST_IS_ZERO);
 }
 
 /* malloc was told the size of the class; the probes are to know what was asked for. Hooks do not. */
@@ -322,11 +327,8 @@ static void free_without_heap(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
-#if VT_HARDEN > 1
-    if (s->cls >= VT_N_SMALL) vt__medium_mark(s, b);
-#endif
-    b->link = link_encode(NULL, b);
-    vt__send_home(s->cls, b);
+    shelf_prepare_alone(b);
+    vt__send_home(s->cls, b, /* salt */ 0);
     vt__leave();
     vt__poll();
 }
@@ -374,9 +376,16 @@ static void free_sampled(struct slab *s, struct block *b) {
         defer(b);
         return;
     }
+    struct heap *h = vt__tls.real;
     count_freed(vt__class_bytes(s->cls));
-    (void)vt__probe_freed(b);
-    vt__sampled_give(s, b);
+    if (h != NULL && spare_has_room(h, s->cls)) {
+        vt__draw_ended(h, s->cls, vt__probe_rests(b));
+        vt__spare_keep(h, s->cls, b);
+    } else {
+        enum vt_probe_known known = vt__probe_freed(b);
+        if (h != NULL) vt__draw_ended(h, s->cls, known);
+        vt__sampled_give(s, b);
+    }
     vt__leave();
     vt__poll();
 }
@@ -414,18 +423,6 @@ VT_NOINLINE static void shelf_overflow(struct heap *h, unsigned cls) {
     vt__poll();
 }
 
-#if VT_HARDEN > 1
-static void free_medium(struct slab *s, struct block *b) {
-    if (!vt__enter()) {
-        defer(b);
-        return;
-    }
-    vt__medium_mark(s, b);
-    vt__leave();
-    vt__secure_free(s, b);
-}
-#endif
-
 /* While somebody watches every free comes here. True when the block was one of our own, which the fast path did not see. A
  * thread without a heap gets one, and comes again. */
 VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
@@ -433,6 +430,8 @@ VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
     if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && vt__enter()) {
         (void)vt__probe_exact_freed(p);
         vt__leave();
+        if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)))
+            vt__poll();
     }
     if (vt__tls.real == NULL || owner != (uintptr_t)vt__tls.real) return false;
     free_own(s, (uintptr_t)p - vt__map.base, p);
@@ -452,12 +451,10 @@ void vt__free_other(void *p, struct slab *s) {
         return;
     }
     check_block(s, p); /* a slab without an owner has no blocks either */
-#if VT_HARDEN > 1
-    if (owner == VT_OWNER_MEDIUM) {
-        free_medium(s, p);
+    if (VT_HARDEN > 1) {
+        vt__secure_free(s, p);
         return;
     }
-#endif
     unsigned cls = s->cls;
     shelf_push(h, cls, p);
     if (vt_unlikely(shelf_is_too_full(h, cls))) shelf_overflow(h, cls);
@@ -484,8 +481,7 @@ static bool is_live(const struct slab *s, uintptr_t owner, const void *p) {
     if (owner == VT_OWNER_LARGE) return offset == s->carved;
     size_t k = block_number(offset, s);
     if (k >= vt_racy_read(s->carved) || is_shelved(p)) return false;
-    return (owner != (uintptr_t)vt__tls.real && !(VT_HARDEN > 1 && owner == VT_OWNER_MEDIUM)) ||
-           vt__slab_is_out(s, k);
+    return owner != (uintptr_t)vt__tls.real || vt__slab_is_out(s, k);
 }
 
 /* The slab or run p is a block of; ends the process if it is none. NULL when p is not ours at all. */
@@ -528,14 +524,7 @@ size_t vt__usable_size(const void *p) {
 }
 
 void vt__free_sized(void *p, size_t n_bytes) {
-#if VT_HARDEN > 1
-    if (p != NULL && (vt__is_in_window(p) || vt__is_brought(p))) {
-        size_t usable = vt__usable_size(p);
-        if (n_bytes > usable) vt__bad_size(p, n_bytes, usable);
-    }
-#else
     (void)n_bytes;
-#endif
     vt__fast_free(p);
 }
 
@@ -566,24 +555,36 @@ static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
                 n_bytes);
 }
 
+/* The size of a block that was asked for with this one, in few steps where that is easy. */
+static size_t room_for(const void *p, size_t n_bytes) {
+    return n_bytes <= VT_SMALL_MAX ? vt_round_up(n_bytes, VT_BLOCK_ALIGN) : vt__usable_size(p);
+}
+
+/* Copies all that both blocks have room for: what the program keeps behind the size it asked for stays, as zeros do. */
 static void *realloc_by_copy(void *p, size_t old_bytes, size_t n_bytes) {
     void *to = alloc_for_realloc(old_bytes, n_bytes);
     if (to == NULL)
         return n_bytes <= old_bytes ? told_again(p, n_bytes) : NULL; /* shrinking never fails */
-    __builtin_memcpy(to, p, vt_min(old_bytes, n_bytes));
+    __builtin_memcpy(to, p, n_bytes >= old_bytes ? old_bytes : room_for(to, n_bytes));
     vt__fast_free(p);
     return to;
 }
 
-/* A run that grew in place: each of its bytes is counted off once, whenever it was asked for. */
+static void count_resized(struct heap *h, size_t old_bytes, size_t new_bytes) {
+    h->bytes.allocated += new_bytes - vt_min(new_bytes, old_bytes);
+    h->bytes.freed += old_bytes - vt_min(new_bytes, old_bytes);
+}
+
+/* A run that got another size where it is counts as freed, and as allocated by who asked for that, as it does when it moves. */
 static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_bytes) {
-    size_t block_bytes = vt__large_usable(s);
     struct heap *h = vt__tls.real;
-    if (vt_unlikely(s->state == SLAB_SAMPLED))
-        vt__probe_resized(p, n_bytes, block_bytes,
-                          h != NULL ? h->draw[vt__draw_of_large(block_bytes)].shift : 0);
-    else if (block_bytes > old_bytes && h != NULL)
-        draw_large(h, s, p, n_bytes, block_bytes - old_bytes);
+    if (vt__large_usable(s) == old_bytes) return;
+    if (h != NULL) count_resized(h, old_bytes, vt__large_usable(s));
+    if (vt_unlikely(s->state == SLAB_SAMPLED)) {
+        s->state = SLAB_FREE; /* not sampled */
+        (void)vt__probe_freed(p);
+    }
+    if (h != NULL) draw_large(h, s, p, n_bytes);
 }
 
 /* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What is known of the old
@@ -594,18 +595,20 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     void *to = vt__large_realloc(s, p, n_bytes);
     if (to == p)
         note_resized(s, p, usable, n_bytes);
-    else if (vt__tls.real != NULL)
-        vt__take_large(vt__tls.real, to, n_bytes);
+    else if (vt__tls.real != NULL && vt__take_large(vt__tls.real, to, n_bytes) != NULL)
+        count_freed(usable);
     if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
     if (known != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
     return to;
 }
 
 static VT_COLD bool resize_brought(void *p, size_t n_bytes) {
-    if (!vt__is_brought(p) || !vt__enter()) return false;
-    bool is_done = vt__brought_resize(p, n_bytes);
-    vt__leave();
-    return is_done;
+    return vt__is_brought(p) && vt__brought_resize(p, n_bytes);
+}
+
+/* Half of a block may be left over before it moves to a smaller one. There is none smaller than the smallest. */
+bool vt__size_stays(size_t usable, size_t n_bytes) {
+    return n_bytes <= usable && (n_bytes >= usable / 2 || usable <= VT_BLOCK_ALIGN);
 }
 
 bool vt__resize_in_place(void *p, size_t n_bytes) {
@@ -633,7 +636,8 @@ static void *resized(const void *from, void *to, size_t n_bytes) {
 static VT_COLD void *realloc_outside(void *p, size_t n_bytes) {
     if (!vt__is_brought(p)) return vt__life_foreign_realloc(p, n_bytes);
     size_t usable = vt__brought_usable(p);
-    if (n_bytes >= usable / 2 && resize_brought(p, n_bytes)) return told_again(p, n_bytes);
+    if ((n_bytes >= usable || vt__size_stays(usable, n_bytes)) && resize_brought(p, n_bytes))
+        return told_again(p, n_bytes);
     return realloc_by_copy(p, usable, n_bytes);
 }
 
@@ -650,7 +654,7 @@ void *vt__realloc(void *p, size_t n_bytes) {
         vt__leave();
         vt__poll();
         if (to != NULL) return resized(p, to, n_bytes);
-    } else if (n_bytes <= usable && n_bytes >= usable / 2) {
+    } else if (vt__size_stays(usable, n_bytes)) {
         return told_again(p, n_bytes);
     }
     return realloc_by_copy(p, usable, n_bytes);

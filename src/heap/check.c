@@ -4,6 +4,7 @@
  */
 #include "base/text.h"
 #include "heap/impl.h"
+#include "heap/link.h"
 #include "os/os.h"
 
 struct report {
@@ -51,6 +52,15 @@ void vt__already_free(const void *p, size_t block_bytes) {
 
 void vt__double_free(const void *p, const struct slab *head) {
     vt__already_free(p, vt__classes[head->cls].block_bytes);
+}
+
+void vt__double_free_near(const void *p, const struct slab *head) {
+    struct report r;
+    begin(&r, "double free near", p);
+    vt__text_put(&r.text, "a block of ");
+    put_block(&r, vt__classes[head->cls].block_bytes);
+    vt__text_put(&r.text, " in this slab was freed again when malloc was about to use it");
+    end(&r);
 }
 
 void vt__no_block(const void *p) {
@@ -101,12 +111,35 @@ void vt__bad_free(const void *p) {
     vt__double_free(p, head);
 }
 
+/* The link of b is not one of the list that led there. Is it a sound one, but of another list? */
+static bool is_in_another_list(const struct block *b) {
+    uintptr_t next = (b->link ^ (uintptr_t)b ^ vt__map.key) & VT_ADDRESS_MASK;
+    return next == 0 || vt__is_in_window((const void *)next);
+}
+
 void vt__bad_link(const struct block *b, unsigned cls) {
     struct report r;
+    if (is_in_another_list(b)) vt__already_free(b, vt__class_bytes(cls));
     begin(&r, "free list corrupted at", b);
     vt__text_put(&r.text, "a freed block of ");
     put_size(&r, vt__class_bytes(cls), " bytes (class ");
     put_size(&r, cls, ") was written to");
+    end(&r);
+}
+
+void vt__bad_kind(const void *p, size_t usable, enum vt_made_by made, enum vt_made_by freed) {
+    static const char *const makers[] = {"malloc", "new", "new[]"};
+    static const char *const freers[] = {"free", "delete", "delete[]"};
+    struct report r;
+    begin(&r, "mismatched free of", p);
+    vt__text_put(&r.text, "block of ");
+    put_block(&r, usable);
+    vt__text_put(&r.text, " was made by ");
+    vt__text_put(&r.text, makers[made]);
+    vt__text_put(&r.text, ", expected ");
+    vt__text_put(&r.text, freers[made]);
+    vt__text_put(&r.text, ", found ");
+    vt__text_put(&r.text, freers[freed]);
     end(&r);
 }
 

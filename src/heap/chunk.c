@@ -236,6 +236,20 @@ int vt__pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out) {
     return -ENOMEM;
 }
 
+VT_COLD bool vt__pool_trim(void) {
+    size_t end = vt__window.n_chunks;
+    while (end > 1 && vt__pool_has(end - 1)) {
+        struct chunk *c = &vt__chunks[--end];
+        vt__pool_remove(end);
+        vt__slices_count(&vt__pool.dirty_slices, 0 - (size_t)vt_count_bits(c->dirty_slices));
+        c->free_slices = c->dirty_slices = c->filled_slices = 0;
+        c->huge = CHUNK_AS_IT_CAME;
+    }
+    if (end == vt__window.n_chunks) return false;
+    vt__window_cut(end);
+    return true;
+}
+
 /* ---- taking ---- */
 
 static struct vt_shard *my_shard(void) {
@@ -357,11 +371,69 @@ static bool take_recent(struct vt_shard *sh, unsigned n, unsigned cls, slab_id *
     return false;
 }
 
+/* Are n chunks from `first` on in the pool, or can they be, by growing the window? Under the pool lock. */
+static bool has_free_chunks(size_t first, size_t n) {
+    for (size_t i = first; i < first + n; i++) {
+        if (i == vt__window.n_chunks) { /* free so far */
+            if (is_over(vt_opt(limit), n) || !pool_grow(n, /* align */ 1)) return false;
+        }
+        if (i >= vt__window.n_chunks || !get_bit(vt__pool.free_map, i)) return false;
+    }
+    return true;
+}
+
+/* The slices behind a run: the rest of its last chunk, then whole chunks. Under the lock of that chunk's shard, and of the pool
+ * if whole chunks are needed. */
+static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
+    size_t last = (end - 1) / VT_CHUNK_SLICES;
+    unsigned from = (unsigned)(end % VT_CHUNK_SLICES);
+    unsigned n_here = from == 0 ? 0 : (unsigned)vt_min(n_more, VT_CHUNK_SLICES - from);
+    size_t n_chunks = vt_div_up(n_more - n_here, VT_CHUNK_SLICES);
+    uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
+    struct chunk *c = &vt__chunks[last];
+    if ((c->free_slices & here) != here) return false;
+    if (n_chunks > 0 && vt__chunk_is_in_tract(c)) return false; /* it would leave it */
+    if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks)))
+        return false;
+    *n_clean = here != 0 ? use_slices(c, here) : 0;
+    size_t left = n_more - n_here;
+    for (size_t i = last + 1; left > 0; i++) {
+        unsigned n = (unsigned)vt_min(left, VT_CHUNK_SLICES);
+        vt__pool_remove(i);
+        join_shard(&vt__chunks[i], vt__shard_of(c));
+        *n_clean += use_slices(&vt__chunks[i], mask_of(0, n));
+        left -= n;
+    }
+    return true;
+}
+
+#define SPAN_MIN_SLICES 16
+
+/* Constrained mode, where addresses are few: a run begins in the end of the chunk before the first free one, or before what the window
+ * grows by, and goes on there. Else two of a little more than half a chunk would take two. Under the shard lock. */
+VT_COLD static bool take_span(struct vt_shard *sh, size_t n, size_t align, slab_id *first,
+                              size_t *n_clean) {
+    if (vt_likely(vt__window_is_reserved()) || n <= SPAN_MIN_SLICES) return false;
+    if (n % VT_CHUNK_SLICES == 0) return false; /* these fill their chunks */
+    if (align != 1 && align != VT_ROOM_TO_GROW) return false;
+    vt_lock(&vt__pool.lock);
+    size_t next = vt__window.n_chunks;
+    (void)pool_find_one(&next);
+    const struct chunk *c = &vt__chunks[vt_max(next, 1) - 1];
+    bool is_ours = vt__shard_of(c) == sh && !c->is_foreign && c->free_slices != VT_ALL_SLICES;
+    unsigned n_free = is_ours ? (unsigned)__builtin_clzll(~c->free_slices) : 0;
+    *first = (slab_id)(next * VT_CHUNK_SLICES - n_free);
+    bool is_done = n_free > 0 && extend_locked(*first, n, n_clean);
+    vt_unlock(&vt__pool.lock);
+    return is_done;
+}
+
 static bool take_any(struct vt_shard *sh, unsigned n, size_t align, slab_id *first,
                      size_t *n_clean) {
     bool is_roomy = align == VT_ROOM_TO_GROW;
     uint64_t starts = starts_of(align);
     struct chunk *c = is_roomy ? find_roomy_chunk(sh, n, &starts) : find_chunk(sh, n, starts);
+    if (c == NULL && take_span(sh, n, align, first, n_clean)) return true;
     if (c == NULL) c = fresh_chunk(sh);
     if (c != NULL) *first = cut(c, n, starts, n_clean);
     return c != NULL;
@@ -392,6 +464,10 @@ static int take_chunks(size_t n_slices, size_t align, slab_id *first, size_t *n_
     size_t chunk = 0;
     struct vt_shard *sh = my_shard();
     vt_lock(&sh->lock);
+    if (take_span(sh, n_slices, align, first, n_clean)) {
+        vt_unlock(&sh->lock);
+        return 0;
+    }
     vt_lock(&vt__pool.lock);
     size_t align_chunks = align == VT_ROOM_TO_GROW ? 1 : vt_max(align / VT_CHUNK_SLICES, 1);
     int err = vt__pool_take(sh, n, align_chunks, &chunk);
@@ -428,14 +504,37 @@ static int take(size_t n_slices, size_t align, unsigned cls, slab_id *first, siz
                : take_from_shard((unsigned)n_slices, align, cls, first, n_clean);
 }
 
+/* Under a limit that does not leave room for a chunk: part of one. */
+VT_COLD static int take_part(size_t n_slices, size_t align, slab_id *first, size_t *n_clean) {
+    size_t i;
+    unsigned got;
+    if (is_whole_chunks(n_slices, align)) return -ENOMEM;
+    struct vt_shard *sh = my_shard();
+    vt_lock(&sh->lock);
+    vt_lock(&vt__pool.lock);
+    int err =
+        is_over(vt_opt(limit), 1) ? -ENOMEM : vt__window_grow_part((unsigned)n_slices, &i, &got);
+    if (err == 0) join_shard(&vt__chunks[i], sh);
+    vt_unlock(&vt__pool.lock);
+    if (err == 0) {
+        vt__chunks[i].free_slices = mask_of(0, got);
+        vt__chunk_bin(&vt__chunks[i]);
+        vt__probe_grown((size_t)got << VT_SLICE_SHIFT);
+        if (!vt__shard_cut(sh, (unsigned)n_slices, align, first, n_clean)) err = -ENOMEM;
+    }
+    vt_unlock(&sh->lock);
+    return err;
+}
+
 int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero) {
     size_t n_clean;
-    if (n_slices > vt__window.n_bytes >> VT_SLICE_SHIFT) return -ENOMEM;
+    if (n_slices > vt__heap_max_slices()) return -ENOMEM;
     vt__purge_before_take(n_slices);
     int err = take(n_slices, align, cls, first, &n_clean);
     if (err != 0 && vt__purge_all() > 0)
         err = take(n_slices, align, cls, first, &n_clean); /* the system may lack what we held */
     if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
+    if (err != 0) err = take_part(n_slices, align, first, &n_clean);
     if (err != 0) return err;
     vt__purge_after_take(n_clean);
     vt__hugepages_consider(*first / VT_CHUNK_SLICES);
@@ -499,42 +598,6 @@ void vt__slices_give(slab_id first, size_t n_slices) {
     vt__purge_after_give(now_ms);
 }
 
-/* Are n chunks from `first` on in the pool, or can they be, by growing the window? Under the pool lock. */
-static bool has_free_chunks(size_t first, size_t n) {
-    for (size_t i = first; i < first + n; i++) {
-        if (i == vt__window.n_chunks) { /* free so far */
-            if (is_over(vt_opt(limit), n) || !pool_grow(n, /* align */ 1)) return false;
-        }
-        if (i >= vt__window.n_chunks || !get_bit(vt__pool.free_map, i)) return false;
-    }
-    return true;
-}
-
-/* The slices behind a run: the rest of its last chunk, then whole chunks. Under the lock of that chunk's shard, and of the pool
- * if whole chunks are needed. */
-static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
-    size_t last = (end - 1) / VT_CHUNK_SLICES;
-    unsigned from = (unsigned)(end % VT_CHUNK_SLICES);
-    unsigned n_here = from == 0 ? 0 : (unsigned)vt_min(n_more, VT_CHUNK_SLICES - from);
-    size_t n_chunks = vt_div_up(n_more - n_here, VT_CHUNK_SLICES);
-    uint64_t here = n_here == 0 ? 0 : mask_of(from, n_here);
-    struct chunk *c = &vt__chunks[last];
-    if ((c->free_slices & here) != here) return false;
-    if (n_chunks > 0 && vt__chunk_is_in_tract(c)) return false; /* it would leave it */
-    if (n_chunks > 0 && !(has_free_chunks(last + 1, n_chunks) && limit_allows(last + 1, n_chunks)))
-        return false;
-    *n_clean = here != 0 ? use_slices(c, here) : 0;
-    size_t left = n_more - n_here;
-    for (size_t i = last + 1; left > 0; i++) {
-        unsigned n = (unsigned)vt_min(left, VT_CHUNK_SLICES);
-        vt__pool_remove(i);
-        join_shard(&vt__chunks[i], vt__shard_of(c));
-        *n_clean += use_slices(&vt__chunks[i], mask_of(0, n));
-        left -= n;
-    }
-    return true;
-}
-
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
     size_t end = first + n_slices;
     size_t last = (end - 1) / VT_CHUNK_SLICES;
@@ -569,11 +632,16 @@ int vt__chunks_open(void) {
     vt__purge_open();
     size_t first;
     size_t got;
+    unsigned n = VT_CHUNK_SLICES;
     err = vt__window_grow(1, &first, &got);
+    if (err != 0) {
+        got = 1;
+        err = vt__window_grow_part(/* at least */ 2, &first, &n);
+    }
     if (err != 0) return err;
     /* The first slice is nobody's, so that a slab id of 0 can mean none. */
     struct chunk *c = &vt__chunks[first];
-    c->free_slices = first == 0 ? VT_ALL_SLICES & ~UINT64_C(1) : VT_ALL_SLICES;
+    c->free_slices = mask_of(0, n) & (first == 0 ? ~UINT64_C(1) : ~UINT64_C(0));
     vt__chunk_bin(c);
     for (size_t i = first + 1; i < first + got; i++) vt__pool_put(i);
     return 0;

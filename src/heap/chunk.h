@@ -69,6 +69,8 @@ int vt__pool_take(struct vt_shard *sh, size_t n, size_t align, size_t *out);
 void vt__pool_join(size_t chunk, const struct vt_shard *sh); /* this one, which the pool has */
 void vt__pool_put(size_t chunk);
 void vt__pool_remove(size_t chunk);
+/* Constrained mode: free chunks at the top go back with their addresses. False: there are none. */
+bool vt__pool_trim(void);
 
 void vt__purge_open(void);
 void vt__purge_before_take(size_t n_slices); /* the soft limit */

@@ -8,26 +8,21 @@
  * Countdowns are memoryless, so one may be drawn anew at any time that has nothing to do with its value: after a change of
  * the rate, and whenever ready blocks are dropped (they were counted off, but never handed out).
  *
- * A program that only takes and gives large blocks would have many of them sampled, and a sample costs more than malloc. When
- * more than SAMPLES_PER_MS come in a thread, the period of that class is doubled, and halved again when they come slowly. The
- * chance of each sample is known, so the estimate stays unbiased; only its error grows.
+ * A program that takes and gives large blocks in turns has many of them sampled, and a sample costs more than such a malloc. After
+ * IN_TURN_MIN samples of a class in a row that came when no other was in use, only each IN_TURN_TIMES-th that is drawn becomes a sample,
+ * and stands for so many; the first that meets another one ends it. So what a program keeps is drawn with the period it asked for, and
+ * what it takes and gives costs less. How much that is in all is as well known as before: all that are drawn count.
  *
- * The same countdowns tell how much a thread allocated (heap.bytes), at no cost for the others either.
+ * The same countdowns tell how much a thread allocated (count.c), at no cost for the others either.
  *
  * Climate: malloc.   Owns: heap.draw.   Locks: none; the heap's owner calls.
  */
 #include "heap/impl.h"
 #include "heap/upcalls.h"
-#include "os/os.h"
 
 #define COUNTDOWN_MAX 256
-#ifndef SAMPLES_PER_MS
-#define SAMPLES_PER_MS                                                                             \
-    8 /* a thread comes to this when it allocates 4 GB/s at a period of 512 KiB */
-#endif
-#define WATCH_MS 16 /* the coarse clock moves by up to 10 */
-#define SHIFT_MAX 10
-#define NOT_DRAWN UINT32_MAX
+#define IN_TURN_MIN 1000
+#define IN_TURN_TIMES 4
 
 static _Atomic uint32_t epoch = 1; /* a fresh heap has 0: nothing is drawn yet */
 
@@ -35,31 +30,10 @@ void vt__draws_init(struct heap *h) {
     for (unsigned i = 0; i < VT_N_DRAWS; i++) {
         bool is_medium = i >= VT_N_SMALL && i < VT_N_CLASSES;
         h->draw[i].countdown = is_medium ? 1 : 0; /* the first malloc asks, and it is drawn then */
-        h->draw[i].left = NOT_DRAWN;
+        h->draw[i].left = i < VT_N_SMALL ? vt__list_ready(h, i) : VT_NOT_DRAWN;
+        h->draw[i].n_in_turn = h->draw[i].n_to_draw = 0;
     }
-}
-
-void vt__draws_settle(struct heap *h, unsigned cls, uint32_t n_ready) {
-    struct draw *d = &h->draw[cls];
-    if (d->left == NOT_DRAWN) return;
-    uint64_t to_come = (uint64_t)d->countdown + n_ready;
-    if (to_come >= d->left) return; /* drawn anew for a single one, while others were ready */
-    uint64_t bytes = (d->left - to_come) * vt__class_bytes(cls);
-    h->bytes.allocated += bytes;
-    h->small_allocated += bytes;
-    d->left = (uint32_t)to_come;
-}
-
-void vt__draws_settle_all(struct heap *h) {
-    for (unsigned c = 0; c < VT_N_SMALL; c++) vt__draws_settle(h, c, 0);
-}
-
-uint64_t vt__draws_taken_bytes(const struct heap *h) {
-    uint64_t n = h->bytes.allocated;
-    for (unsigned c = 0; c < VT_N_SMALL; c++)
-        if (h->draw[c].left != NOT_DRAWN)
-            n += (uint64_t)(h->draw[c].left - h->draw[c].countdown) * vt__class_bytes(c);
-    return n;
+    h->random = 0;
 }
 
 /* Forgets all countdowns if the rate changed since they were drawn. */
@@ -67,8 +41,8 @@ static void look_at_rate(struct heap *h) {
     /* relaxed: a change may be noticed one refill late */
     uint32_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
     if (vt_likely(h->sample_epoch == now)) return;
-    h->sample_epoch = now;
     vt__draws_settle_all(h);
+    h->sample_epoch = now;
     vt__draws_init(h);
 }
 
@@ -86,15 +60,39 @@ static void begin_medium(struct draw *d, uint32_t n) {
     d->left = n - d->countdown;
 }
 
-static void draw_small(struct draw *d, unsigned cls) {
-    d->left = d->countdown = vt__probe_draw_count(vt__class_bytes(cls), d->shift);
+static unsigned times_of(const struct heap *h, unsigned draw) {
+    return h->draw[draw].n_in_turn < IN_TURN_MIN ? 1 : IN_TURN_TIMES;
+}
+
+/* How many are to be drawn until the next sample. */
+static unsigned take_to_draw(struct heap *h, unsigned draw) {
+    struct draw *d = &h->draw[draw];
+    unsigned n = d->n_to_draw != 0 ? d->n_to_draw : times_of(h, draw);
+    d->n_to_draw = 0;
+    return n;
+}
+
+static uint32_t draw_count(struct heap *h, unsigned draw, size_t n_bytes) {
+    return vt__probe_draw_count(n_bytes, take_to_draw(h, draw), &h->random);
+}
+
+/* At any time that has nothing to do with the samples, some are drawn that the next one will stand for; but not just after it. Where
+ * it ends the turns, as many less are counted after it: any number below IN_TURN_TIMES, one as often as the other. */
+static unsigned to_draw_after_turns(const struct heap *h) {
+    return 1 + (unsigned)((h->random * UINT64_C(0xd1342543de82ef95)) >> 32) % IN_TURN_TIMES;
+}
+
+static void draw_small(struct heap *h, unsigned cls) {
+    struct draw *d = &h->draw[cls];
+    d->countdown = draw_count(h, cls, vt__class_bytes(cls));
+    d->left += d->countdown;
 }
 
 /* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. Rare, but
  * every program does it: not marked as cold, which would lead to another window of code. */
 static VT_NOINLINE void begin_small(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
-    draw_small(d, cls);
+    draw_small(h, cls);
     if (d->countdown == 1) return;
     h->bytes.allocated += vt__class_bytes(cls);
     h->small_allocated += vt__class_bytes(cls);
@@ -111,7 +109,7 @@ bool vt__draw_small(struct heap *h, unsigned cls) {
 bool vt__draw_single(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (d->countdown == 0) draw_small(d, cls);
+    if (d->countdown == 0) draw_small(h, cls);
     if (d->countdown == 1) return true;
     d->countdown--;
     d->left--;
@@ -121,8 +119,8 @@ bool vt__draw_single(struct heap *h, unsigned cls) {
 bool vt__draw_medium(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (d->left == NOT_DRAWN) {
-        begin_medium(d, vt__probe_draw_count(vt__class_bytes(cls), d->shift));
+    if (d->left == VT_NOT_DRAWN) {
+        begin_medium(d, draw_count(h, cls, vt__class_bytes(cls)));
         return --d->countdown == 0 && d->left == 0; /* this malloc */
     }
     if (d->left == 0) return true;
@@ -138,40 +136,38 @@ bool vt__draw_large(struct heap *h, unsigned draw, size_t n_bytes) {
     struct draw *d = &h->draw[draw];
     size_t n_pages = n_bytes / VT_OS_PAGE;
     look_at_rate(h);
-    if (d->countdown == 0) d->countdown = vt__probe_draw_count(VT_OS_PAGE, d->shift);
+    if (d->left == VT_NOT_DRAWN) d->left = take_to_draw(h, draw);
+    if (d->countdown == 0) d->countdown = vt__probe_draw_count(VT_OS_PAGE, 1, &h->random);
     if (d->countdown > n_pages) {
         d->countdown -= (uint32_t)n_pages;
         return false;
     }
-    return true;
-}
-
-static bool is_too_fast(struct heap *h, uint32_t now_ms) {
-    if (now_ms - h->sample_ms >= WATCH_MS) {
-        h->sample_ms = now_ms;
-        h->n_samples = 0;
-    }
-    /* who asks for a shorter period wants more samples */
-    uint64_t n_times = vt_max(KiB(512) / vt_max(vt__probe_period(), 1), 1);
-    return ++h->n_samples > WATCH_MS * SAMPLES_PER_MS * n_times;
+    d->countdown = 0;
+    return --d->left == 0; /* a block counts once, however many of its pages are drawn */
 }
 
 unsigned vt__draw_again(struct heap *h, unsigned draw) {
     struct draw *d = &h->draw[draw];
-    unsigned shift = d->shift;
-    uint32_t now_ms = (uint32_t)vt__os_now_ms();
-    if (is_too_fast(h, now_ms)) {
-        if (d->shift < SHIFT_MAX) d->shift++;
-    } else if (d->shift > 0 && now_ms - d->last_ms >= WATCH_MS) {
-        d->shift--;
+    unsigned n_drawn = times_of(h, draw);
+    if (d->n_live > 0) {
+        d->n_in_turn = 0;
+        if (n_drawn > 1) d->n_to_draw = to_draw_after_turns(h);
+    } else if (d->n_in_turn < IN_TURN_MIN) {
+        d->n_in_turn++;
     }
-    d->last_ms = now_ms;
+    d->n_live++;
+    if (draw >= VT_N_CLASSES) d->left = VT_NOT_DRAWN;
     if (draw < VT_N_SMALL) {
-        vt__draws_settle(h, draw, 0);
-        d->left = 0;
+        vt__draws_settle(h, draw);
+        d->left -= d->countdown;
     }
     d->countdown = 0;
     if (draw >= VT_N_SMALL && draw < VT_N_CLASSES)
-        begin_medium(d, vt__probe_draw_count(vt__class_bytes(draw), d->shift));
-    return shift;
+        begin_medium(d, draw_count(h, draw, vt__class_bytes(draw)));
+    return n_drawn;
+}
+
+void vt__draw_ended(struct heap *h, unsigned draw, enum vt_probe_known known) {
+    struct draw *d = &h->draw[draw];
+    if (known == VT_KNOWN_MINE && d->n_live > 0) d->n_live--;
 }

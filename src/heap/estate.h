@@ -30,14 +30,13 @@ VT_HIDDEN_BEGIN
 struct grant {
     char *at;
     size_t n_pages;
+    size_t n_held; /* pages that did not go back; the others are holes in it */
     struct grant *next;
-    struct plot *plot; /* all of it, while it is on its way back to the program */
-    bool is_refused;   /* the program did not take it back; until it is used again */
 };
 
 enum plot_kind {
     PLOT_FREE,
-    PLOT_HELD, /* nobody's, but not free: it is being purged */
+    PLOT_HELD, /* nobody's, but not free: the source is asked about it, or will be */
     PLOT_SLAB,
     PLOT_RUN
 };
@@ -51,6 +50,9 @@ struct plot {
     uint8_t kind;             /* enum plot_kind */
     bool is_zero;             /* what was not handed out since it was free reads as zero */
     bool is_purged;           /* FREE: the program was asked to take its pages back */
+    bool is_refused;          /* FREE: it was offered, and not taken; until it is used again */
+    bool is_whole;            /* FREE: the source does not let it be cut, or used */
+    bool is_uncommitted;      /* FREE: the source must commit it before use */
     struct plot *next, *prev; /* FREE: the estate's bin. SLAB, RUN: a list of the holding */
     /* SLAB, RUN */
     struct vt_holding *holding; /* NULL: its heap was deleted; it goes with its last block */
@@ -85,9 +87,12 @@ void vt__estate_unlock(struct vt_estate *e);
 /* Under the lock. `align` in bytes, a power of two. NULL: there is no such place. */
 struct plot *vt__estate_take(struct vt_estate *e, size_t n_pages, size_t align);
 void vt__estate_give(struct vt_estate *e, struct plot *plot);
-/* A plot gets shorter, or longer at the cost of a free one behind it; false: it stays as it was. */
+/* A plot gets shorter, or longer at the cost of a free one behind it; false: it stays as it was. With a source, not under the lock
+ * and not entered. */
 bool vt__estate_resize(struct vt_estate *e, struct plot *plot, size_t n_pages);
-/* With no lock held, and not entered. */
+bool vt__estate_has_source(const struct vt_estate *e);
+/* With no lock held, and not entered. Where there is a source, a take finds only what was cut for it. */
+bool vt__estate_cut(struct vt_estate *e, size_t n_pages, size_t align);  /* false: it cannot */
 bool vt__estate_grow(struct vt_estate *e, size_t n_pages, size_t align); /* false: no more memory */
 void vt__estate_settle(struct vt_estate *e); /* after a give: what need not stay goes back */
 
@@ -112,7 +117,7 @@ void vt__holding_stats(struct vt_holding *ho, struct vt_own_stats *out,
 /* Of the block at p, which must be one: else the process ends, as with any bad free. */
 size_t vt__brought_free(void *p, struct vt_estate **estate); /* answers its size */
 size_t vt__brought_usable(const void *p);
-bool vt__brought_resize(void *p, size_t n_bytes); /* where it is; false: it stays as it was */
+bool vt__brought_resize(void *p, size_t n_bytes); /* where it is; false: as it was; not entered */
 
 VT_HIDDEN_END
 

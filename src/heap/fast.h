@@ -63,7 +63,7 @@ VT_INLINE void *vt__fast_malloc_or(size_t n_bytes, vt_malloc_slow *slow) {
     struct block *next = link_follow(b, d);
     h->list[i] = next;
     __builtin_prefetch(next, 1); /* the next malloc reads its link: docs/decisions/prefetch.md */
-    return vt__secure_handed_out(b);
+    return b;
 }
 
 VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
@@ -72,21 +72,17 @@ VT_INLINE void *vt__fast_malloc(size_t n_bytes) {
 
 /* A block of one of our own small slabs. */
 VT_INLINE void free_own(struct slab *s, uintptr_t offset, void *p) {
-#if VT_HARDEN > 0
-    size_t k = block_number(offset & (VT_SLICE - 1), s);
-    if (vt_unlikely(k >= s->carved)) vt__bad_free(p);
-    if (vt_unlikely(mark_free(s, k))) vt__bad_free(p);
-#else
-    (void)offset;
-#endif
     struct block *b = p;
-#if VT_HARDEN > 1
-    vt__secure_free(s, b);
-#else
+    size_t k = block_number(offset & (VT_SLICE - 1), s);
+    if (VT_HARDEN > 0 && vt_unlikely(k >= s->carved)) vt__bad_free(p);
+    if (VT_HARDEN > 1) {
+        vt__secure_free(s, b);
+        return;
+    }
+    if (VT_HARDEN > 0 && vt_unlikely(mark_free(s, k))) vt__bad_free(p);
     b->link = link_encode(s->free, b);
     s->free = b;
     if (vt_unlikely(--s->room == 0)) vt__free_attend(p);
-#endif
 }
 
 typedef void vt_free_other(void *p, struct slab *s);

@@ -24,7 +24,9 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes); /* align: a power of two;
 void *vt__alloc_behind(size_t skipped, size_t n_bytes, bool zero);
 size_t vt__usable_size(const void *p);             /* 0 for NULL */
 bool vt__resize_in_place(void *p, size_t n_bytes); /* false: it stays as it was */
-void vt__free_sized(void *p, size_t n_bytes);      /* the secure build checks the size */
+/* Is a block with so many bytes to use good for n_bytes, too, or should it move to a smaller one, or a larger? */
+bool vt__size_stays(size_t usable, size_t n_bytes);
+void vt__free_sized(void *p, size_t n_bytes); /* n_bytes is not looked at: held.h does */
 
 /* Start and threads, for life/. */
 int vt__heap_start(void); /* once, before anything else: 0 or -errno */
@@ -37,11 +39,17 @@ void vt__heap_fork_done(bool is_child);
 void vt__heap_divert(bool on);
 
 /* Memory given back. */
-size_t vt__heap_release_all(void); /* everything free, now; answers the bytes */
+size_t vt__heap_release_all(void);  /* everything free, now; answers the bytes */
+void vt__heap_retain_changed(void); /* option retain has another value, which holds from now on */
 size_t vt__heap_release_shared(
     void); /* the same, without what the calling thread keeps: a handler may be in the middle of it */
 size_t vt__heap_release_some(
     size_t n_bytes); /* the same until that much has gone; some more may go with the last piece */
+/* The process has few addresses from now on, see vt__os_tell_address_limit: what the heap reserved and does not use goes back.
+ * True: it was some. In a handler that interrupted us: at the next growth. */
+bool vt__heap_few_addresses(void);
+/* The same where a mapping failed, for whatever reason, and may be tried again then. */
+bool vt__heap_may_give_addresses(void);
 bool vt__heap_purge_step(void); /* what is due by now; false when nothing is left to wait for */
 
 /* Sampling. */
@@ -57,13 +65,22 @@ void vt__heap_set_thread_name(const char *name); /* cut if it must be */
 const char *vt__heap_thread_name(uint32_t number);
 uint64_t *vt__heap_dialect_word(void); /* the calling thread's, 0 at first; NULL: no memory */
 
-/* What the calling thread allocated and freed, in bytes of blocks; never decreases. malloc and free do not count: both are
+/* What the calling thread allocated and freed, in bytes of blocks; never decreases. malloc and free do not count: what is wanted is
  * brought up to date by this call, and in between by slow paths. Approximate: of blocks above 1 KiB what went between the thread
- * and the common store; of small ones it freed, those that were its own. NULL: no memory. */
+ * and the common store; of small ones it freed, those that were its own, and where it has more than 8 MiB of them what was seen some
+ * milliseconds ago. NULL: no memory. */
 struct vt_thread_bytes {
     uint64_t allocated, freed;
 };
-const struct vt_thread_bytes *vt__heap_thread_bytes(void);
+enum vt_bytes_wanted {
+    VT_BYTES_ALLOCATED,
+    VT_BYTES_BOTH,
+    VT_BYTES_TO_WATCH /* both, and the next malloc moves the first */
+};
+const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted);
+/* The most that the calling thread had in use at once since the last reset; peak.c tells how exact it is. False: no memory. */
+bool vt__heap_peak(uint64_t *out);
+bool vt__heap_reset_peak(void);
 uint64_t vt__heap_new_bytes(
     void); /* allocated since this was last called; its lists' ready blocks are taken for allocated */
 
@@ -88,8 +105,10 @@ struct vt_heap_block {
 };
 bool vt__heap_block(const void *p, struct vt_heap_block *out); /* false: no block starts there */
 size_t vt__heap_max_slices(void);
-void **vt__heap_probe_slot(
-    void); /* a word of the calling thread's heap, for probe/; NULL: no heap */
+size_t vt__heap_grown_bytes(void); /* of the window, that blocks may come from; racy */
+/* A word of the calling thread's heap that is probe/'s. NULL: it has no heap. The next thread on the same heap finds it as it is. */
+enum vt_probe_slot { VT_SLOT_EXACT, VT_SLOT_SAMPLES, VT_PROBE_SLOTS };
+void **vt__heap_probe_slot(enum vt_probe_slot which);
 
 /* Around whatever takes a lock that malloc may take: a signal handler that comes meanwhile and calls malloc fails or puts off,
  * but does not wait. False: we are in such a handler. */
@@ -105,7 +124,8 @@ enum vt_dump_cause {
     VT_CAUSE_INUSE,
     VT_CAUSE_PEAK,
     VT_CAUSE_TIME,
-    VT_CAUSE_EXIT
+    VT_CAUSE_EXIT,
+    VT_CAUSE_MEMORY /* it is time to look whether memory is short */
 };
 extern _Atomic int vt__dump_cause; /* of the one that is wanted; written before it is */
 
@@ -119,13 +139,19 @@ void *vt__tract_area(const struct vt_tract *t, size_t *n_bytes);
 /* estate.c: memory that the program brings, outside the window, for heaps beside the threads'. It is given by vt__estate_add, or by a
  * source, which is called with no lock held and may allocate. Sizes and addresses are multiples of VT_OS_PAGE. */
 struct vt_estate;
+enum vt_purged { VT_PURGED_NOT, VT_PURGED_ZERO, VT_PURGED_UNCOMMITTED };
 struct vt_source {
     void *(*take)(void *arg, size_t n_bytes, size_t align, bool *is_zero); /* NULL: there is none */
-    bool (*give)(void *arg, void *at, size_t n_bytes); /* as it was taken; false: it stays ours */
-    void (*drop)(void *arg, void *at, size_t n_bytes); /* the same, and it does not */
-    /* Part of what was taken holds nothing; true: it reads as zero now. */
-    bool (*purge)(void *arg, void *at, size_t n_bytes, size_t offset, size_t length);
+    /* What was taken, or what was split off it; false: it stays ours. */
+    bool (*give)(void *arg, void *at, size_t n_bytes, bool is_committed);
+    void (*drop)(void *arg, void *at, size_t n_bytes, bool is_committed); /* it does not */
+    /* What was taken is two pieces from now on, or two pieces are one; false: it stays as it was. */
+    bool (*split)(void *arg, void *at, size_t n_bytes, size_t n_first, bool is_committed);
+    bool (*merge)(void *arg, void *at, size_t n_first, size_t n_second, bool is_committed);
+    enum vt_purged (*purge)(void *arg, void *at, size_t n_bytes); /* a piece holds nothing */
+    bool (*commit)(void *arg, void *at, size_t n_bytes); /* one that is VT_PURGED_UNCOMMITTED */
     size_t (*grow_max)(void *arg); /* no more is taken at once, but for a block that needs it */
+    bool (*is_eager)(void *arg);   /* what is freed is offered and purged at once */
 };
 /* There for good. NULL: no memory. No source: all there is comes from vt__estate_add. */
 struct vt_estate *vt__estate_new(const struct vt_source *source, void *arg);
@@ -175,6 +201,8 @@ struct vt_brought {
     bool is_block;      /* one that is in use starts there */
     size_t block_bytes;
     size_t n_blocks, n_used; /* of the slab; 1 and 1: the block is not in one */
+    const void *at;          /* the slab, or what the block has for itself; whole OS pages */
+    size_t n_bytes;
 };
 bool vt__brought_find(const void *p, struct vt_brought *out);
 
@@ -217,6 +245,14 @@ const _Atomic size_t *vt__heap_used_slices(
 /* Each large block in use. */
 void vt__heap_each_large(void (*visit)(void *arg, size_t n_bytes), void *arg);
 void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLASSES]);
+/* Was the last one that long ago, or so short in steps (slabs and runs), that it may be taken again? See pace.h. */
+bool vt__heap_stats_are_due(size_t n_short);
+/* sums.c: the same without classes and n_remote, at a price that does not grow with the heap: what takes more than n_short steps is
+ * as of some milliseconds ago. */
+void vt__heap_sums(struct vt_stats *out, size_t n_short);
+/* Parts of these, which are always exact: about pages; metadata, heaps and threads. */
+void vt__heap_pages(struct vt_stats *out);
+void vt__heap_tables(struct vt_stats *out);
 /* The same of one heap beside the threads', a counted one: n_cached is 0. Its large blocks are visited under its lock. */
 struct vt_own_stats {
     struct vt_class_stats classes[VT_N_CLASSES];
@@ -229,8 +265,16 @@ void vt__own_brought_stats(struct vt_own *o, struct vt_own_stats *out,
                            void *arg); /* what of that is in memory that was brought */
 /* Threads whose word of the dialect, under the mask, is this. */
 size_t vt__heap_count_words(uint64_t mask, uint64_t value);
-/* Of the slab that holds p: its blocks, and how many of them are out. False: p is in none. */
-bool vt__heap_slab_use(const void *p, size_t *n_blocks, size_t *n_out);
+/* The slab that holds p. False: p is in none. */
+struct vt_slab_use {
+    const void *at;
+    size_t n_bytes, block_bytes;
+    size_t n_blocks, n_out; /* a free block that a thread keeps ready is out */
+    /* Where the next block of this size comes from, for the thread that has the slab. Approximate: a slab of several threads, if it
+     * has room, itself. NULL: none has room. */
+    const void *current;
+};
+bool vt__heap_slab_use(const void *p, struct vt_slab_use *out);
 
 #ifdef VT_WITH_AUDIT
 void vt__heap_audit(void); /* every structure of the calling thread's heap and of the chunks */

@@ -223,7 +223,9 @@ bool vt__brought_find(const void *p, struct vt_brought *out) {
                                 .is_block = inside == 0 && k < plot->capacity && is_used(plot, k),
                                 .block_bytes = plot->block_bytes,
                                 .n_blocks = plot->capacity,
-                                .n_used = plot->n_used};
+                                .n_used = plot->n_used,
+                                .at = plot->at,
+                                .n_bytes = plot->n_pages * VT_OS_PAGE};
     }
     if (plot != NULL) vt__estate_unlock(plot->estate);
     vt__leave();
@@ -256,7 +258,7 @@ size_t vt__brought_free(void *p, struct vt_estate **estate) {
     const struct plot *near = vt__atlas_find(p); /* a block's first page names its plot */
     /* before the block may be another's */
     bool was_sampled = near != NULL && __atomic_load_n(&near->n_sampled, __ATOMIC_RELAXED) > 0 &&
-                       vt__probe_freed(p);
+                       vt__probe_freed(p) != VT_KNOWN_NOTHING;
     struct plot *plot = lock_around(p);
     size_t k = checked_number(plot, p);
     size_t n_bytes = plot->block_bytes;
@@ -308,21 +310,35 @@ static size_t run_bytes(size_t n_bytes) {
                                     : vt_round_up(n_bytes, VT_OS_PAGE);
 }
 
+/* With a source, it is asked with no lock held; the block is the caller's, so its plot stands still. */
+static bool resize_plot(struct plot *plot, size_t n_pages) {
+    if (n_pages == plot->n_pages) return true;
+    if (!vt__estate_has_source(plot->estate)) return vt__estate_resize(plot->estate, plot, n_pages);
+    vt__estate_unlock(plot->estate);
+    vt__leave();
+    bool is_done = vt__estate_resize(plot->estate, plot, n_pages);
+    (void)vt__enter();
+    vt__estate_lock(plot->estate);
+    return is_done;
+}
+
 static bool resize_run(struct plot *plot, size_t n_bytes) {
     if (n_bytes <= SLAB_BLOCK_MAX) return n_bytes <= plot->block_bytes;
     size_t block_bytes = run_bytes(n_bytes);
     size_t n_pages = vt_div_up(plot->skipped + block_bytes, VT_OS_PAGE);
-    if (!vt__estate_resize(plot->estate, plot, n_pages)) return n_bytes <= plot->block_bytes;
+    if (!resize_plot(plot, n_pages)) return n_bytes <= plot->block_bytes;
     plot->block_bytes = block_bytes;
     return true;
 }
 
 bool vt__brought_resize(void *p, size_t n_bytes) {
+    if (!vt__enter()) return false;
     struct plot *plot = lock_around(p);
     (void)checked_number(plot, p);
     bool is_done =
         plot->kind == PLOT_RUN ? resize_run(plot, n_bytes) : n_bytes <= plot->block_bytes;
     vt__estate_unlock(plot->estate);
+    vt__leave();
     return is_done;
 }
 

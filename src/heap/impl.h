@@ -19,8 +19,11 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "base/made_by.h"
 #include "heap/class.h"
 #include "heap/heap.h"
+#include "heap/pace.h"
+#include "heap/upcalls.h"
 
 VT_HIDDEN_BEGIN
 
@@ -111,13 +114,27 @@ struct slab {
     uint32_t is_free[VT_SLAB_MAX_BLOCKS / 32]; /* bit per block: in `free` */
     slab_id next, prev; /* the partial or full queue of its bin; LARGE: see own.c */
     /* any thread */
-    _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
-    uint32_t run_slices;          /* LARGE: slices of the run. Of own.c: sampled blocks */
-    _Atomic uint64_t remote;      /* blocks freed by other threads; see remote.c */
+    union {
+        _Atomic slab_id pending_next; /* the owner's stack of slabs with remote frees */
+        uint32_t held_slices; /* LARGE: of the run, those that the block has reached so far */
+    };
+    uint32_t run_slices;     /* LARGE: slices of the run. Of own.c: sampled blocks */
+    _Atomic uint64_t remote; /* blocks freed by other threads; see remote.c */
+#if VT_HARDEN > 1
+    uint8_t held[VT_SLAB_MAX_BLOCKS]; /* see held.h */
+#endif
 } VT_ALIGNED(VT_CACHE_LINE);
-_Static_assert(sizeof(struct slab) == 2 * VT_CACHE_LINE, "a slab's descriptor is two cache lines");
+_Static_assert(VT_HARDEN > 1 || sizeof(struct slab) == 2 * VT_CACHE_LINE,
+               "a slab's descriptor is two cache lines");
 /* PARTIAL and SHARED: room == blocks out (live, in a list, or on their way back) == carved - |free|; CURRENT: one more.
  * FULL: carved == capacity and room == wake(capacity) - |free|. Checked by slab_is_valid(). */
+
+/* What is known of the blocks in list[]. */
+enum list_kind {
+    LIST_AS_IT_CAME,
+    LIST_IS_ZERO,    /* they were never used: zero but for the link */
+    LIST_IS_NUMBERED /* `mark` of each: how many there are before it; see count.c */
+};
 
 struct bin {
     slab_id current; /* list[] holds blocks of this slab only */
@@ -127,7 +144,8 @@ struct bin {
     slab_id full;
     uint32_t last_refill; /* heap.n_refills at the last one */
     uint32_t n_shared;    /* blocks taken from the common heap so far */
-    uint32_t is_zero;     /* the blocks in list[] were never used: zero but for the link */
+    uint32_t list_kind;   /* enum list_kind */
+    uint32_t n_listed;    /* LIST_IS_NUMBERED: blocks in list[] when they were */
 };
 
 /* Free blocks of one class at hand, newest first; see shelf.h. */
@@ -165,12 +183,22 @@ struct draw {
     uint32_t
         countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
     uint32_t
-        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown
-               * when heap.bytes last had all that went before; what it fell by since was put into list[] */
-    uint32_t last_ms; /* when one was sampled */
-    uint32_t shift;   /* the period is this often doubled, because samples came too fast */
+        left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown, those
+               * in list[], and those taken from it that heap.bytes does not have yet. Large: how many are to be drawn until one is
+               * sampled */
+    uint32_t n_live;    /* samples of this thread's that are in use; or more than that */
+    uint32_t n_in_turn; /* samples so far that found none in use */
+    uint32_t n_to_draw; /* until the next sample, if not as many as usual; 0: as usual */
 };
 #define VT_N_DRAWS (VT_N_CLASSES + 32)
+#define VT_NOT_DRAWN UINT32_MAX /* in `left`, of medium and large ones */
+
+/* The most that was in use at once, in bytes above `base`; see peak.c. */
+struct peak {
+    uint64_t base, most;
+    uint64_t look_at; /* when so much was allocated */
+    bool is_kept;
+};
 
 struct vt_tls;
 enum heap_state { HEAP_POOLED, HEAP_LIVE };
@@ -181,28 +209,37 @@ struct heap {
     /* owner only: slow path */
     struct bin bin[VT_N_SMALL];
     struct shelf shelf[VT_N_CLASSES];
-    size_t shelf_bytes;  /* on all shelves */
-    uint32_t shelf_hand; /* the class to look at next when they hold too much together */
+    uintptr_t shelf_salt; /* of their links, see shelf.h */
+    size_t shelf_bytes;   /* on all shelves */
+    uint32_t shelf_hand;  /* the class to look at next when they hold too much together */
     uint32_t n_refills;
-    uint32_t sample_epoch;                 /* of the rate that countdowns were drawn with */
-    uint32_t sample_ms, n_samples;         /* since when, and how many since then */
+    uint32_t sample_epoch;            /* of the rate that countdowns were drawn with */
+    uint64_t random;                  /* the state of chance that they are drawn with */
+    struct shelf spare[VT_N_CLASSES]; /* see spare.h */
+    size_t spare_bytes;
     struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
+    uint64_t small_taken_over;             /* in use, of earlier threads */
     uint64_t told_allocated;               /* vt__heap_new_bytes has told of so much */
-    uint64_t dialect_word;                 /* src/dialect's, 0 for a new thread */
-    uint8_t sampling;                      /* enum vt_thread_sampling */
+    struct peak peak;                      /* see peak.c */
+    uint64_t used;         /* bit per class: it had a slab, or a block of the common heap */
+    struct vt_pace pace;   /* of walks through them */
+    uint64_t dialect_word; /* src/dialect's, 0 for a new thread */
+    uint8_t sampling;      /* enum vt_thread_sampling */
     char name
         [VT_THREAD_NAME_BYTES]; /* of its thread, if somebody told us; written by that one, read by any */
-    void *probe_slot;           /* probe/exact.c's */
-    struct own_cache *own_caches; /* see own_cache.h; NULL: none was needed yet */
-    struct vt_tls *tls;           /* of its thread; under the heaps lock */
-    uint32_t number;              /* 1, 2, 3, ...: what profiles call its thread */
-    bool is_first;                /* of the process */
-    bool is_borrowed;             /* its thread is ending: give it back after each use */
-    bool is_diverted;             /* vt__heap_divert; under the heaps lock */
-    size_t warm_bytes;            /* carved in slabs it waits with; 0: none; under the heaps lock */
+    void *probe_slot[VT_PROBE_SLOTS]; /* probe/'s; see heap.h */
+    struct own_cache *own_caches;     /* see own_cache.h; NULL: none was needed yet */
+    struct vt_tls *tls;               /* of its thread; under the heaps lock */
+    uint32_t number;                  /* 1, 2, 3, ...: what profiles call its thread */
+    bool is_first;                    /* of the process */
+    bool is_taken_over; /* from an earlier thread; small_taken_over is not known yet */
+    bool is_borrowed;   /* its thread is ending: give it back after each use */
+    bool has_chores;    /* is_borrowed, or peak.is_kept: something follows a slow malloc */
+    bool is_diverted;   /* vt__heap_divert; under the heaps lock */
+    size_t warm_bytes;  /* carved in slabs it waits with; 0: none; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
     _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
@@ -278,9 +315,17 @@ struct vt_window {
 };
 extern struct vt_window vt__window;
 int vt__window_open(void);
+/* relaxed: it becomes false under the pool lock; whoever does not hold that takes it as a hint */
+VT_INLINE bool vt__window_is_reserved(void) {
+    return __atomic_load_n(&vt__window.is_reserved, __ATOMIC_RELAXED);
+}
 /* More chunks at the top: first and count of what came, which in constrained mode may be less than was asked for. Under
  * the pool lock. */
 int vt__window_grow(size_t n_chunks, size_t *first, size_t *got);
+/* No whole chunk can be had: the first slices of one, n or more; the others stay nobody's for good. Under the pool lock. */
+int vt__window_grow_part(unsigned n, size_t *chunk, unsigned *got);
+void vt__window_cut(
+    size_t n_chunks); /* no more than these, of which are in use. Under the pool lock */
 size_t vt__window_metadata_bytes(void); /* resident tables, as far as we touched them */
 
 /* chunk.c: slices and chunks */
@@ -347,12 +392,11 @@ bool vt__refill(struct heap *h, unsigned cls);
 struct block *vt__take_one(struct heap *h,
                            unsigned cls); /* one block of any class, past the lists, by h's owner */
 struct block *vt__refill_freed(
-    struct heap *h, unsigned cls); /* what came back to the current slab; vt__nil if nothing */
+    struct heap *h, unsigned cls,
+    const struct block *last); /* what came back to the current slab; vt__nil if nothing */
 void vt__slab_give_back(struct slab *s, struct block *b); /* one block, not by free's fast path */
 void vt__slab_put_chain(struct slab *s, struct block *head, struct block *tail,
                         uint32_t n); /* marked already */
-void vt__slab_push_marked(struct slab *s,
-                          struct block *b); /* the same for a block whose bit is set already */
 struct slab *vt__slab_let_go(struct heap *h,
                              unsigned cls); /* the current one, in no queue then; NULL: none */
 void vt__heap_drop_empty(struct heap *h,
@@ -367,37 +411,37 @@ bool vt__slab_is_out(const struct slab *s,
 bool vt__slab_is_valid(const struct slab *s);
 #endif
 void vt__slab_change_owner(struct slab *s, uintptr_t to);
-uint32_t vt__slab_n_out(
-    const struct slab *s); /* blocks not in `free`: live, in a list, or on their way back */
+/* Blocks not in `free`: live, in a list, or on their way back. */
+VT_INLINE uint32_t vt__slab_n_out(const struct slab *s) {
+    if (s->state == SLAB_FULL) return s->room + (uint32_t)s->carved - vt__wake_after(s);
+    return s->room - (s->state == SLAB_CURRENT);
+}
 void vt__slab_start_over(struct slab *s); /* all its blocks are free, and its memory is fresh */
 void vt__queue_remove(struct heap *h, struct slab *s); /* from the partial or full queue */
 void vt__make_current(struct heap *h, struct slab *s);
-void vt__slab_join(struct heap *h,
-                   struct slab *s); /* in no queue, with room == blocks out: h's from now on */
+/* In no queue, with room == blocks out: h's from now on. */
+void vt__slab_take_over(struct heap *h, struct slab *s);
+void vt__slab_join(struct heap *h, struct slab *s); /* and into the queue where it belongs */
 
 /* shelf.c */
-void vt__send_home(
-    unsigned cls,
-    struct block *list); /* linked as on a shelf: to their owners, or to medium slabs */
+void vt__send_home(unsigned cls, struct block *list,
+                   uintptr_t salt); /* linked as on a shelf: to their owners, or to medium slabs */
 void vt__shelf_trim(struct heap *h, unsigned cls); /* it is too full */
 void vt__shelves_clear(struct heap *h);            /* all blocks go home */
 
 /* medium.c */
 void vt__medium_open(void);
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
-void vt__medium_give(unsigned cls, struct block *list);      /* linked as on a shelf */
-struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
+void vt__medium_give(unsigned cls, struct block *list, uintptr_t salt); /* linked as on a shelf */
+struct block *vt__sampled_take(unsigned cls, bool *is_zero);            /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
 void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
-#if VT_HARDEN > 1
-void vt__medium_mark(struct slab *s, struct block *b); /* freed, but not given back yet */
-#endif
 void vt__medium_fork_prepare(void);
 void vt__medium_fork_done(bool is_child);
 
 /* remote.c */
-void vt__remote_send(unsigned cls,
-                     struct block *list); /* small blocks of other heaps, linked as on a shelf */
+void vt__remote_send(unsigned cls, struct block *list,
+                     uintptr_t salt); /* small blocks of other heaps, linked as on a shelf */
 uint64_t vt__remote_count(uint64_t remote_word);
 bool vt__remote_is_discarded(uint64_t remote_word);
 VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word);
@@ -406,10 +450,6 @@ void vt__remote_collect(struct heap *h,
 
 /* draw.c: which mallocs are sampled */
 void vt__draws_init(struct heap *h);
-void vt__draws_settle(struct heap *h, unsigned cls,
-                      uint32_t n_ready); /* a small class, for heap.bytes; so many wait in list[] */
-void vt__draws_settle_all(struct heap *h);            /* what waits is taken for allocated */
-uint64_t vt__draws_taken_bytes(const struct heap *h); /* allocated, or waiting in list[] */
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
 bool vt__draw_single(struct heap *h, unsigned cls); /* small, not from the list: is this one?
@@ -418,9 +458,22 @@ bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: 
 bool vt__draw_large(struct heap *h, unsigned draw,
                     size_t n_bytes); /* is this one, with so many more bytes? */
 unsigned vt__draw_of_large(size_t n_bytes);
-unsigned vt__draw_again(
-    struct heap *h,
-    unsigned draw); /* after each sample: answers the shift that it was drawn with */
+/* After each sample. Answers for how many that were drawn it stands. */
+unsigned vt__draw_again(struct heap *h, unsigned draw);
+/* A sample of this draw, or somebody else's, is in use no more. */
+void vt__draw_ended(struct heap *h, unsigned draw, enum vt_probe_known known);
+
+/* count.c */
+uint32_t vt__list_ready(struct heap *h, unsigned cls); /* blocks in list[], by its owner */
+void vt__draws_settle(struct heap *h, unsigned cls);   /* heap.bytes has all of a small class */
+uint64_t vt__draws_settle_all(struct heap *h);         /* answers the bytes that wait in list[] */
+uint64_t vt__draws_taken_bytes(const struct heap *h);  /* allocated, or waiting in list[] */
+
+uint64_t vt__heap_small_out_bytes(
+    struct heap *h); /* blocks of its own slabs: in use, or in a list */
+
+/* peak.c */
+void vt__heap_do_chores(struct heap *h); /* not entered */
 
 /* thread.c */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
@@ -471,8 +524,12 @@ void vt__own_audit(struct vt_own *o);
 /* check.c: the user's heap is damaged; say so and stop */
 VT_NORETURN VT_COLD void vt__bad_free(const void *p);
 VT_NORETURN VT_COLD void vt__bad_link(const struct block *b, unsigned cls);
+VT_NORETURN VT_COLD void vt__bad_kind(const void *p, size_t usable, enum vt_made_by made,
+                                      enum vt_made_by freed);
 VT_NORETURN VT_COLD void vt__bad_size(const void *p, size_t n_bytes, size_t usable);
 VT_NORETURN VT_COLD void vt__double_free(const void *p, const struct slab *head);
+/* The same of a block of this slab that cannot be told from others; p is one of them. */
+VT_NORETURN VT_COLD void vt__double_free_near(const void *p, const struct slab *head);
 /* The same where no slab tells: its block is free, p is so far inside of one, there is none. */
 VT_NORETURN VT_COLD void vt__already_free(const void *p, size_t block_bytes);
 VT_NORETURN VT_COLD void vt__not_a_start(const void *p, size_t inside, size_t block_bytes);

@@ -4,7 +4,7 @@
  * slices have no owner, so a pointer into the middle is not taken for a block. A block whose inside is to be aligned does not begin
  * where its run does, but `carved` bytes behind that.
  *
- * Climate: malloc.   Owns: slab.run_slices, slab.room of LARGE slices.   Locks: none.
+ * Climate: malloc.   Owns: slab.run_slices, held_slices, room of LARGE slices.   Locks: none.
  */
 #include <errno.h>
 
@@ -42,6 +42,7 @@ static void *alloc(struct vt_tract *t, size_t n_bytes, size_t align_slices, size
     s->state = SLAB_FREE; /* not sampled */
     s->free = NULL;
     s->carved = skipped;
+    s->held_slices = (uint32_t)n_slices;
     set_size(s, vt_max(n_bytes, 1));
     /* release: whoever is handed the pointer may free it */
     atomic_store_explicit(&s->owner, VT_OWNER_LARGE, memory_order_release);
@@ -69,6 +70,12 @@ void *vt__large_alloc_growing(size_t n_bytes) {
     return alloc(/* tract */ NULL, n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
 }
 
+static VT_NOINLINE void end_sample(const struct slab *s, const void *p) {
+    enum vt_probe_known known = vt__probe_freed(p);
+    if (vt__tls.real != NULL)
+        vt__draw_ended(vt__tls.real, vt__draw_of_large(vt__large_usable(s)), known);
+}
+
 void vt__large_free(struct slab *s, void *p) {
     uintptr_t owner = VT_OWNER_LARGE;
     if (p != vt__large_start(s)) vt__bad_free(p);
@@ -76,10 +83,19 @@ void vt__large_free(struct slab *s, void *p) {
     if (!atomic_compare_exchange_strong_explicit(&s->owner, &owner, VT_OWNER_NONE,
                                                  memory_order_acquire, memory_order_relaxed))
         vt__bad_free(p);
-    if (vt_unlikely(s->state == SLAB_SAMPLED)) (void)vt__probe_freed(p);
+    if (vt_unlikely(s->state == SLAB_SAMPLED)) end_sample(s, p);
     if (vt_unlikely(vt_racy_read(s->free) != NULL)) vt__own_forget_run(s);
     s->carved = 0;
     vt__slices_give(vt__slab_id(s), s->run_slices);
+}
+
+/* A block that shrinks gives its end back at once if that is worth the way to the lock, and perhaps a system call: 256 KiB, or a
+ * quarter of a smaller block, or a 32nd of a very large one. So a block that goes down page by page comes seldom, and one that swings
+ * by less not at all; yet what stays adds up to no more than that, however small the steps. What it took ahead to grow into and
+ * never used is no reason: it costs no memory. */
+static bool is_worth_giving(const struct slab *s, size_t n_slices) {
+    size_t least = vt_max(s->held_slices / 32, vt_min(vt_div_up(s->held_slices, 4), 8));
+    return s->held_slices >= n_slices + least;
 }
 
 /* A shorter run: what is behind it is given back. */
@@ -87,8 +103,8 @@ static void shrink(struct slab *s, size_t n_bytes) {
     size_t n_slices = slices_for(n_bytes);
     size_t n_before = s->run_slices;
     set_size(s, n_bytes);
-    if (n_slices == n_before) return;
-    s->run_slices = (uint32_t)n_slices;
+    if (!is_worth_giving(s, n_slices)) return;
+    s->run_slices = s->held_slices = (uint32_t)n_slices;
     vt__slices_give(vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
 }
 
@@ -116,7 +132,7 @@ bool vt__large_resize(struct slab *s, size_t n_bytes) {
     size_t n_slices = slices_for(n_bytes);
     if (s->carved != 0) return false;
     if (n_bytes <= vt__large_usable(s)) {
-        if (n_bytes < vt__large_usable(s) / 2) shrink(s, vt_max(n_bytes, 1));
+        shrink(s, vt_max(n_bytes, 1));
         return true;
     }
     if (n_slices > s->run_slices) {
@@ -128,6 +144,7 @@ bool vt__large_resize(struct slab *s, size_t n_bytes) {
             return false;
         s->run_slices = (uint32_t)n_slices;
     }
+    s->held_slices = (uint32_t)vt_max(s->held_slices, slices_for(n_bytes));
     set_size(s, n_bytes);
     return true;
 }

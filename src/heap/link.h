@@ -48,6 +48,25 @@ VT_INLINE bool link_is_end(const struct block *b, uintptr_t distance) {
 }
 #endif
 
+/* What a link is mixed with besides the key tells in which kind of list its block is: 0 for the lists of a slab and of a heap,
+ * else bits above every address. Read with another salt, a link leads out of the window. */
+#define VT_SALT_SHIFT 48
+#define VT_ADDRESS_MASK ((UINT64_C(1) << VT_SALT_SHIFT) - 1)
+#define VT_SALT_REMOTE (UINT64_C(0xffff) << VT_SALT_SHIFT) /* in slab.remote */
+
+VT_INLINE uintptr_t link_salted(const struct block *next, const struct block *at, uintptr_t salt) {
+    return link_encode(next, at) ^ (VT_HARDEN > 0 ? salt : 0);
+}
+
+/* The block that a salted link leads to, anywhere in the window; NULL at the end; damage ends the process. */
+VT_INLINE struct block *link_next_salted(const struct block *b, unsigned cls, uintptr_t salt) {
+    uintptr_t d = link_distance(b) ^ (VT_HARDEN > 0 ? salt : 0);
+    struct block *next = link_follow(b, d);
+    if (vt_likely(vt__is_in_window(next))) return next;
+    if (!link_is_end(b, d)) vt__bad_link(b, cls);
+    return NULL;
+}
+
 /* The block behind b in a list of class cls, NULL at the end; damage ends the process. */
 VT_INLINE struct block *link_next(const struct block *b, unsigned cls) {
     uintptr_t d = link_distance(b);

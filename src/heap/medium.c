@@ -117,9 +117,7 @@ static bool is_medium(const struct slab *s) {
 static bool give(struct queue *q, struct slab *s, struct block *b) {
     VT_AUDIT(vt__slab_is_valid(s));
     if (is_used_up(s)) queue_append(q, s);
-    /* the secure build has marked a medium block already */
-    bool is_marked = VT_HARDEN == 0 || (VT_HARDEN > 1 && is_medium(s));
-    if (!is_marked && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
+    if (VT_HARDEN > 0 && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
     b->link = link_encode(s->free, b);
     s->free = b;
     s->room--;
@@ -132,12 +130,12 @@ static bool give(struct queue *q, struct slab *s, struct block *b) {
 static void release(struct slab *s) {
     size_t bytes = vt__classes[s->cls].block_bytes;
     char *first = (char *)vt__slice_address(vt__slab_id(s));
-    if (VT_HARDEN == 1 && is_medium(s))
+    if (VT_HARDEN > 0 && is_medium(s))
         for (size_t k = 0; k < s->carved; k++) ((struct block *)(first + k * bytes))->mark = 0;
     vt__slab_release(s);
 }
 
-void vt__medium_give(unsigned cls, struct block *list) {
+void vt__medium_give(unsigned cls, struct block *list, uintptr_t salt) {
     struct medium *m = medium_of(cls);
     size_t n_bytes = 0;
     slab_id empty = 0; /* released when no lock is held: that may call the system */
@@ -145,7 +143,7 @@ void vt__medium_give(unsigned cls, struct block *list) {
     while (list != NULL) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b)); /* each starts in the first slice of its slab */
-        list = shelf_next(b, cls);
+        list = shelf_next(b, cls, salt);
         n_bytes += vt__classes[cls].block_bytes;
         /* else it was freed twice, and its slab released meanwhile */
         if (VT_HARDEN > 0 && !(is_medium(s) && s->cls == cls)) vt__double_free(b, s);
@@ -180,13 +178,3 @@ void vt__sampled_give(struct slab *s, struct block *b) {
     vt_unlock(&sampled.lock);
     if (empty != NULL) release(empty);
 }
-
-#if VT_HARDEN > 1
-void vt__medium_mark(struct slab *s, struct block *b) {
-    struct medium *m = medium_of(s->cls);
-    vt_lock(&m->lock);
-    bool was_free = mark_free(s, number_in_slab(b, s));
-    vt_unlock(&m->lock);
-    if (was_free) vt__double_free(b, s);
-}
-#endif

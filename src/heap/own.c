@@ -206,7 +206,7 @@ static bool is_exact(void) {
 static void *end(struct heap *h, void *p, size_t n_bytes) {
     if (p != NULL && is_exact()) vt__probe_exact_allocated(p, n_bytes);
     vt__leave();
-    if (vt_unlikely(h->is_borrowed)) vt__heap_detach_thread();
+    if (vt_unlikely(h->has_chores)) vt__heap_do_chores(h);
     if (vt_unlikely(p == NULL)) errno = ENOMEM;
     return p;
 }
@@ -266,10 +266,10 @@ static void *take_block(struct vt_own *o, struct heap *h, unsigned cls, size_t n
     bool is_sampled = is_drawn(h, cls);
     struct own_cache *c = cls < VT_N_SMALL && !o->is_counted ? vt__own_cache_claim(h, o) : NULL;
     struct block *b = take(o, cls, c, is_sampled, &is_zero);
-    unsigned shift = is_sampled ? vt__draw_again(h, cls) : 0;
+    unsigned n_drawn = is_sampled ? vt__draw_again(h, cls) : 1;
     if (b == NULL) return NULL;
     h->bytes.allocated += block_bytes;
-    if (is_sampled) vt__probe_allocated(b, n_bytes, block_bytes, shift);
+    if (is_sampled) vt__probe_allocated(b, n_bytes, block_bytes, n_drawn);
     if (zero && is_zero) b->link = 0;
     if (zero && !is_zero) __builtin_memset(b, 0, block_bytes);
     return b;
@@ -321,6 +321,7 @@ static void *take_brought(struct vt_own *o, struct heap *h, struct vt_wish *w, s
 /* Each turn with no lock held in between: who brings memory may allocate. */
 static void *alloc_brought(struct vt_own *o, struct vt_estate *e, struct vt_wish w,
                            size_t n_bytes) {
+    int err = errno;
     for (bool is_first = true;; is_first = false) {
         struct heap *h = begin();
         if (h == NULL) return NULL;
@@ -329,8 +330,13 @@ static void *alloc_brought(struct vt_own *o, struct vt_estate *e, struct vt_wish
                                ? is_drawn(h, w.cls)
                                : vt__draw_large(h, vt__draw_of_large(w.block_bytes), w.block_bytes);
         void *p = end(h, take_brought(o, h, &w, n_bytes), n_bytes);
-        if (p != NULL) return p;
-        if (!vt__estate_grow(e, vt__wish_pages(&w), w.align)) return no_memory();
+        if (p != NULL) {
+            errno = err; /* a turn without success has set it, and a hook may */
+            return p;
+        }
+        size_t n_pages = vt__wish_pages(&w);
+        if (!vt__estate_cut(e, n_pages, w.align) && !vt__estate_grow(e, n_pages, w.align))
+            return no_memory();
     }
 }
 
@@ -392,7 +398,7 @@ static bool give(struct vt_own *o, struct slab *s, struct block *b) {
 bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
     struct vt_own *o = vt__own_of_owner(owner);
     /* before the block may be another's */
-    bool was_sampled = n_sampled(s) > 0 && vt__probe_freed(p);
+    bool was_sampled = n_sampled(s) > 0 && vt__probe_freed(p) != VT_KNOWN_NOTHING;
     struct block *b = p;
     vt_lock(o->lock);
     if (atomic_load_explicit(&s->owner, memory_order_relaxed) != owner) { /* o was just deleted */
@@ -400,6 +406,7 @@ bool vt__own_free(struct slab *s, uintptr_t owner, void *p) {
         return false;
     }
     if (was_sampled) count_sampled(s, UINT32_MAX);
+    if (o->is_counted && vt__tls.real != NULL) vt__tls.real->bytes.freed += vt__class_bytes(s->cls);
     bool is_done = give(o, s, b);
     bool is_gone = is_done && !o->is_live && is_empty(o);
     vt_unlock(o->lock);
@@ -432,7 +439,7 @@ void vt__own_give_list(const struct own_cache *c, unsigned cls, struct block *li
     while (list != NULL) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b));
-        list = shelf_next(b, cls);
+        list = link_next_salted(b, cls, 0);
         b->mark = 0;
         if (!give(o, s, b)) continue;
         s->next = done;

@@ -18,8 +18,8 @@ static void trim(struct own_cache *c, unsigned cls, uint32_t n_kept) {
         f->top = NULL;
     } else {
         struct block *last = list;
-        while (--n_kept > 0) last = shelf_next(last, cls);
-        list = shelf_next(last, cls);
+        while (--n_kept > 0) last = link_next_salted(last, cls, 0);
+        list = link_next_salted(last, cls, 0);
         last->link = link_encode(NULL, last);
     }
     vt__own_give_list(c, cls, list);

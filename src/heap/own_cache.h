@@ -79,7 +79,7 @@ VT_INLINE struct block *own_cache_take(const struct vt_own *o, size_t n_bytes) {
     struct block *b = f->top;
     if (vt_unlikely(b == NULL) || vt_unlikely(d->countdown % SLOW_TURNS < 2)) return NULL;
     d->countdown--;
-    f->top = shelf_next(b, cls);
+    f->top = link_next_salted(b, cls, 0);
     f->room++;
     b->mark = 0;
     return b;

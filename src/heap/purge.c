@@ -241,6 +241,14 @@ bool vt__heap_purge_step(void) {
     return dirty_bytes() > vt_opt(retain);
 }
 
+void vt__heap_retain_changed(void) {
+    if (!vt__enter()) return; /* in a handler: the budget gets there by and by */
+    vt_lock(&vt__pool.lock);
+    vt__pool.budget_bytes = vt_opt(retain);
+    vt_unlock(&vt__pool.lock);
+    vt__leave();
+}
+
 size_t vt__purge_all(void) { return purge_to(0, vt__os_now_ms(), 0); }
 
 size_t vt__heap_release_shared(void) {

@@ -70,6 +70,8 @@ void vt__heap_drop_thread_cache(void) {
     vt__leave();
 }
 
+size_t vt__heap_grown_bytes(void) { return vt_racy_read(vt__window.n_chunks) << VT_CHUNK_SHIFT; }
+
 size_t vt__good_size(size_t align, size_t n_bytes) {
     if (n_bytes > PTRDIFF_MAX || align > PTRDIFF_MAX / 2) return 0;
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));

@@ -9,6 +9,10 @@
  * A slab whose blocks have all come back that way, and whose owner does not look (it sleeps, perhaps for good), is
  * discarded by the thread that freed the last one: its pages go back to the system, and a mark takes the list's place.
  *
+ * While a block is on its way its second word bears a mark and its link a salt (shelf.h): a second free finds the mark; if it does not
+ * look for one, because it is the owner's, it writes another link, and then the batch does not lead on where it did. The owner makes
+ * links of its own of them.
+ *
  * A slab may change owner (its thread ended, another adopted it) while it is on the old owner's stack: whoever collects
  * it forwards it to the new one. `queued` keeps a slab from being on two stacks.
  *
@@ -64,7 +68,7 @@ static void check_is_whole(const struct slab *s, uint64_t remote) {
             ((uintptr_t)b - vt__slice_address(vt__slab_id(s))) / vt__classes[s->cls].block_bytes;
         if ((seen[k / 32] >> (k % 32) & 1) != 0) vt__double_free(b, s);
         seen[k / 32] |= UINT32_C(1) << (k % 32);
-        b = n > 1 ? link_next(b, s->cls) : NULL;
+        b = n > 1 ? link_next_salted(b, s->cls, VT_SALT_REMOTE) : NULL;
     }
 }
 
@@ -107,7 +111,7 @@ static void send(struct slab *s, struct block *head, struct block *tail, uint64_
             vt_pause();
             old = atomic_load_explicit(&s->remote, memory_order_relaxed);
         }
-        tail->link = link_encode(block_of(old), tail);
+        tail->link = link_salted(block_of(old), tail, VT_SALT_REMOTE);
         new = (count_of(old) + n) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)head;
         /* release: the blocks' links must be visible before the owner can reach them; acquire: the owner that took the
          * list before us has read pending_next, which we are about to write. Both pair with take_remote. On failure we
@@ -138,25 +142,26 @@ static void add_to_batch(struct batch *t, struct slab *s, struct block *b) {
         t->slab = NULL;
     }
     if (t->slab == NULL) *t = (struct batch){s, NULL, b, 0};
-    b->link = link_encode(t->head, b);
+    b->link = link_salted(t->head, b, VT_SALT_REMOTE);
     t->head = b;
     t->n++;
 }
 
 /* It is, unless a block was freed twice and its slab released meanwhile. */
-static bool is_of_a_heap(const struct slab *s) {
-    return atomic_load_explicit(&s->owner, memory_order_relaxed) > VT_OWNER_SAMPLED;
+static bool is_of_a_heap(const struct slab *s, unsigned cls) {
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+    return owner > VT_OWNER_SAMPLED && (owner & VT_OWNER_OWN) != VT_OWNER_OWN && s->cls == cls;
 }
 
-void vt__remote_send(unsigned cls, struct block *list) {
+void vt__remote_send(unsigned cls, struct block *list, uintptr_t salt) {
     struct batch batch[N_BATCHES];
     for (unsigned i = 0; i < N_BATCHES; i++) batch[i].slab = NULL;
     while (list != NULL) {
         struct block *b = list;
         slab_id i = vt__slice_of(b);
-        list = shelf_next(b, cls);
-        b->mark = 0;
-        if (VT_HARDEN > 0 && !is_of_a_heap(vt__slab(i))) vt__double_free(b, vt__slab(i));
+        list = shelf_next(b, cls, salt);
+        if (VT_HARDEN > 0 && !is_of_a_heap(vt__slab(i), cls))
+            vt__already_free(b, vt__class_bytes(cls));
         add_to_batch(&batch[i % N_BATCHES], vt__slab(i), b);
     }
     for (unsigned i = 0; i < N_BATCHES; i++)
@@ -165,8 +170,24 @@ void vt__remote_send(unsigned cls, struct block *list) {
 
 /* ---- the owner's side ---- */
 
-/* Blocks others freed join the slab's own free list as they are, each checked as a local free would be: only the last link
- * is written, the lines the others wrote are only read. A slab that is empty
+/* Is b, of which a batch of s speaks, a block that can come back? It becomes free. */
+static void check_comes_back(struct slab *s, struct block *b) {
+    size_t k = block_number((uintptr_t)b & (VT_SLICE - 1), s);
+    if (vt_unlikely(vt__slice_of(b) != vt__slab_id(s) || k >= s->carved)) vt__bad_free(b);
+    if (vt_unlikely(mark_free(s, k))) vt__double_free(b, s);
+    if (vt_unlikely(!is_shelved(b))) vt__bad_link(b, s->cls);
+}
+
+/* A block in the list that the owner's malloc takes from is not free for the bits. One that came back by another way was freed
+ * twice: once before it came into the list. */
+static void check_list(const struct slab *s) {
+    const struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
+    if (s->state != SLAB_CURRENT || h->list[s->cls] == &vt__nil) return;
+    for (struct block *b = h->list[s->cls]; b != NULL; b = link_next(b, s->cls))
+        if (vt_unlikely(!vt__slab_is_out(s, number_in_slab(b, s)))) vt__double_free(b, s);
+}
+
+/* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
  * by then is released, so s may be gone when this returns. */
 static void absorb(struct slab *s, uint64_t remote) {
     uint64_t n = count_of(remote);
@@ -175,14 +196,17 @@ static void absorb(struct slab *s, uint64_t remote) {
         vt__slab_start_over(s);
         return;
     }
-    if (VT_HARDEN > 0 && n > vt__slab_n_out(s)) vt__double_free(b, s); /* more than were out */
     struct block *head = b, *tail = b;
     for (uint64_t left = n; left > 0; left--) {
-        if (b == NULL) vt__double_free(tail, s); /* the list is cut where one stands twice */
-        if (VT_HARDEN > 0 && mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
+        if (VT_HARDEN > 0) check_comes_back(s, b);
+        struct block *next = link_next_salted(b, s->cls, VT_SALT_REMOTE);
+        if ((next == NULL) != (left == 1)) vt__double_free(b, s); /* it stands there twice */
+        b->link = link_encode(next, b);
+        b->mark = 0;
         tail = b;
-        if (left > 1) b = link_next(b, s->cls);
+        b = next;
     }
+    if (VT_HARDEN > 0) check_list(s);
     vt__slab_put_chain(s, head, tail, (uint32_t)n); /* may release s */
 }
 

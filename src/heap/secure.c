@@ -4,19 +4,11 @@
  */
 #include "heap/secure.h"
 
-#include "heap/fast.h"
+#include "heap/held.h"
+#include "heap/shelf.h"
 
 #define ZERO_MAX_BYTES KiB(1)
 #define QUARANTINE_BYTES KiB(256)
-
-void *vt__secure_handed_out(struct block *b) {
-    struct slab *s = vt__slab(vt__slice_of(b));
-    if (atomic_load_explicit(&s->owner, memory_order_relaxed) != (uintptr_t)vt__tls.real)
-        return b; /* the common heap's */
-    size_t k = number_in_slab(b, s);
-    s->is_free[k / 32] &= ~(UINT32_C(1) << (k % 32));
-    return b;
-}
 
 /* A block was cleared when it came in; what is not zero now was written after it was freed. */
 static bool is_clear(const struct block *b, size_t n_bytes) {
@@ -26,20 +18,31 @@ static bool is_clear(const struct block *b, size_t n_bytes) {
     return any == 0;
 }
 
+/* Where the default build's free would have put it. */
+static void hand_on(struct heap *h, struct slab *s, struct block *b) {
+    unsigned cls = s->cls;
+    if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
+        vt__slab_give_back(s, b);
+        return;
+    }
+    if (cls >= VT_N_SMALL) { /* nobody takes it from the shelf again */
+        shelf_prepare_alone(b);
+        vt__medium_give(cls, b, /* salt */ 0);
+        return;
+    }
+    shelf_push(h, cls, b);
+    if (shelf_is_too_full(h, cls)) vt__shelf_trim(h, cls);
+}
+
 static void let_go(struct heap *h) {
     struct quarantine *q = &h->quarantine;
     struct block *b = q->block[q->first % VT_QUARANTINE_BLOCKS];
-    struct slab *s = vt__slab(vt__slice_of(b)); /* only first slices reach the quarantine */
+    struct slab *s = vt__slab(vt__slice_of(b)); /* blocks start in first slices */
     size_t n_bytes = vt__classes[s->cls].block_bytes;
     q->first++;
     q->n_bytes -= n_bytes;
     if (n_bytes <= ZERO_MAX_BYTES && !is_clear(b, n_bytes)) vt__bad_link(b, s->cls);
-    if (s->cls < VT_N_SMALL) {
-        vt__slab_push_marked(s, b);
-        return;
-    }
-    b->link = link_encode(NULL, b);
-    vt__medium_give(s->cls, b);
+    hand_on(h, s, b);
 }
 
 static bool is_full(const struct quarantine *q, size_t n_more_bytes) {
@@ -77,4 +80,36 @@ void vt__secure_shuffle(struct heap *h, uint16_t *order, unsigned n) {
         order[i - 1] = order[j];
         order[j] = swapped;
     }
+}
+
+/* ---- what the program holds ---- */
+
+void vt__held_otherwise(const void *p, uint8_t was, enum vt_made_by by) {
+    if (was == VT_HELD_RESIZED && by == VT_MADE_BY_MALLOC) return;
+    if (was == 0) vt__bad_free(p);
+    vt__bad_kind(p, vt__usable_size(p),
+                 was == VT_HELD_RESIZED ? VT_MADE_BY_MALLOC : (enum vt_made_by)(was - 1), by);
+}
+
+/* The size is one that malloc would have served with this very block. */
+static bool is_size_of(size_t usable, uint8_t was, size_t align, size_t n_bytes) {
+    if (was == VT_HELD_RESIZED) return n_bytes <= usable;
+    return vt__good_size(align, n_bytes) == usable;
+}
+
+void vt__held_free_sized(void *p, size_t align, size_t n_bytes, enum vt_made_by by) {
+    uint8_t was = hold_no_more(p, by);
+    if (was != 0) {
+        size_t usable = vt__usable_size(p);
+        if (!is_size_of(usable, was, align, n_bytes)) vt__bad_size(p, n_bytes, usable);
+    }
+    vt__fast_free(p);
+}
+
+void *vt__held_realloc(void *p, size_t n_bytes) {
+    uint8_t was = hold_no_more(p, VT_MADE_BY_MALLOC);
+    void *to = vt__realloc(p, n_bytes);
+    if (to != NULL) return held_as(to, p == NULL ? VT_MADE_BY_MALLOC + 1 : VT_HELD_RESIZED);
+    if (was != 0 && n_bytes != 0) (void)held_as(p, was); /* it stays as it was */
+    return NULL;
 }

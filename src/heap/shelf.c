@@ -1,19 +1,22 @@
 /* shelf.c - what a thread has too much of on its shelves goes home. Climate: malloc.   Owns: heap.shelf.   Locks: none here. */
 #include "heap/shelf.h"
 
+#include "heap/spare.h"
+
 #define EMPTY_AFTER (8 * VT_N_CLASSES) /* halved eight times, no shelf has anything */
 
-void vt__send_home(unsigned cls, struct block *list) {
+void vt__send_home(unsigned cls, struct block *list, uintptr_t salt) {
     if (cls < VT_N_SMALL)
-        vt__remote_send(cls, list);
+        vt__remote_send(cls, list, salt);
     else
-        vt__medium_give(cls, list);
+        vt__medium_give(cls, list, salt);
 }
 
 /* All but the newest n_kept blocks of a class. A signal handler that interrupted a push or pop may have left the count off by
  * one: the list decides. */
 static void trim(struct heap *h, unsigned cls, uint32_t n_kept) {
     struct shelf *f = &h->shelf[cls];
+    uintptr_t salt = shelf_salt(h);
     struct block *list = f->top;
     if (f->n <= n_kept) return;
     h->shelf_bytes -= (f->n - n_kept) * (size_t)vt__classes[cls].block_bytes;
@@ -22,11 +25,11 @@ static void trim(struct heap *h, unsigned cls, uint32_t n_kept) {
         f->top = NULL;
     } else if (list != NULL) {
         struct block *last = list, *next;
-        while (--n_kept > 0 && (next = shelf_next(last, cls)) != NULL) last = next;
-        list = shelf_next(last, cls);
-        last->link = link_encode(NULL, last);
+        while (--n_kept > 0 && (next = shelf_next(last, cls, salt)) != NULL) last = next;
+        list = shelf_next(last, cls, salt);
+        last->link = link_salted(NULL, last, salt);
     }
-    vt__send_home(cls, list);
+    vt__send_home(cls, list, salt);
 }
 
 void vt__shelf_trim(struct heap *h, unsigned cls) {
@@ -39,5 +42,6 @@ void vt__shelf_trim(struct heap *h, unsigned cls) {
 }
 
 void vt__shelves_clear(struct heap *h) {
+    vt__spares_clear(h);
     for (unsigned c = 0; c < VT_N_CLASSES && h->shelf_bytes > 0; c++) trim(h, c, 0);
 }

@@ -146,9 +146,13 @@ static struct block *take_freed(struct slab *s) {
     if (list == NULL) return NULL;
     s->free = NULL;
     s->room = (uint32_t)s->carved + 1; /* s is the current slab */
-    if (VT_HARDEN < 2)
-        clear_free_bits(s); /* the secure build clears each bit when its block is handed out */
+    clear_free_bits(s);
     return list;
+}
+
+static bool is_in_free(const struct slab *s, const struct block *b) {
+    size_t k = number_in_slab(b, s);
+    return (s->is_free[k / 32] >> (k % 32) & 1) != 0;
 }
 
 static void clear_free_bit(struct slab *s, const struct block *b) {
@@ -160,7 +164,7 @@ static void clear_free_bit(struct slab *s, const struct block *b) {
 static struct block *take_some(struct slab *s, uint32_t n) {
     struct block *list = s->free, *last = list;
     for (uint32_t i = 1;; i++) {
-        if (VT_HARDEN == 1) clear_free_bit(s, last);
+        if (VT_HARDEN > 0) clear_free_bit(s, last);
         if (i == n) break;
         last = link_next(last, s->cls);
     }
@@ -170,7 +174,7 @@ static struct block *take_some(struct slab *s, uint32_t n) {
     return list;
 }
 
-/* n never used blocks in front of `rest`: ascending, or in the secure build in random order and marked as not held. */
+/* n never used blocks in front of `rest`: ascending, or in the secure build in random order. */
 static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     size_t bytes = class_of_slab(s)->block_bytes;
     char *first = (char *)vt__slice_address(vt__slab_id(s)) + s->carved * bytes;
@@ -183,7 +187,6 @@ static struct block *carve(struct slab *s, uint32_t n, struct block *rest) {
     for (uint32_t i = n; i-- > 0;) {
 #if VT_HARDEN > 1
         struct block *at = (struct block *)(first + order[i] * bytes);
-        if (s->cls < VT_N_SMALL) mark_free(s, s->carved + order[i]);
 #else
         struct block *at = (struct block *)(first + i * bytes);
 #endif
@@ -240,7 +243,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     uint32_t n_freed = n_freed_of_current(s);
     if (vt_unlikely(n_freed > most)) {
         draw->countdown -= most;
-        bin->is_zero = false;
+        bin->list_kind = LIST_AS_IT_CAME;
         return take_some(s, most);
     }
     struct block *list = take_freed(s);
@@ -249,14 +252,15 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
         want = carve_goal(s, hot);
     else if (hot)
         want = top_up_goal(s, n_freed, since == 1);
-    bin->is_zero = list == NULL && s->was_zero;
+    bin->list_kind = list == NULL && s->was_zero ? LIST_IS_ZERO : LIST_AS_IT_CAME;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     draw->countdown -= n_freed + want;
-    return carve(s, want, list);
+    return want > 0 ? carve(s, want, list) : list;
 }
 
 /* The current slab of a class is its spare when empty: one more in `room` keeps free from reporting that each time. */
 void vt__make_current(struct heap *h, struct slab *s) {
+    h->used |= UINT64_C(1) << s->cls;
     s->state = SLAB_CURRENT;
     s->room++;
     h->bin[s->cls].current = vt__slab_id(s);
@@ -288,8 +292,14 @@ static void enqueue(struct heap *h, struct slab *s) {
     VT_AUDIT(vt__slab_is_valid(s));
 }
 
-void vt__slab_join(struct heap *h, struct slab *s) {
+void vt__slab_take_over(struct heap *h, struct slab *s) {
     vt__slab_change_owner(s, (uintptr_t)h);
+    h->small_taken_over += s->room * vt__class_bytes(s->cls);
+}
+
+void vt__slab_join(struct heap *h, struct slab *s) {
+    h->used |= UINT64_C(1) << s->cls;
+    vt__slab_take_over(h, s);
     enqueue(h, s);
 }
 
@@ -327,7 +337,7 @@ static struct slab *next_slab(struct heap *h, unsigned cls) {
 static bool wants_shared(struct heap *h, struct bin *bin) {
     if (h->is_first || bin->n_shared >= SHARED_BLOCKS) return false;
     bin->n_shared++;
-    bin->is_zero = false;
+    bin->list_kind = LIST_AS_IT_CAME;
     return true;
 }
 
@@ -338,6 +348,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
         struct block *b = vt__take_shared(cls);
         if (b != NULL) {
             h->draw[cls].countdown--;
+            h->used |= UINT64_C(1) << cls;
             b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
             h->list[cls] = b;
             return true;
@@ -360,11 +371,22 @@ bool vt__refill(struct heap *h, unsigned cls) {
     return false;
 }
 
-/* Called when the last ready block is handed out: if some came back meanwhile, the next malloc need not leave the fast
+/* The list has led on to the slab's free blocks, b the last of them: one of the list was freed again by its owner. It was handed out
+ * since, and so were those behind it, but none for the second time yet. If the program wrote into it, link_next names it; else only
+ * the slab is known. */
+VT_COLD VT_NORETURN static void led_astray(const struct slab *s, const struct block *b) {
+    for (const struct block *at = s->free; at != NULL && at != b; at = link_next(at, s->cls)) {}
+    if (s->free == b) vt__double_free(b, s);
+    vt__double_free_near(s->free, s);
+}
+
+/* Called when b, the last ready block, is handed out: if some came back meanwhile, the next malloc need not leave the fast
  * path again. */
-struct block *vt__refill_freed(struct heap *h, unsigned cls) {
+struct block *vt__refill_freed(struct heap *h, unsigned cls, const struct block *b) {
     struct slab *s = vt__slab(h->bin[cls].current);
-    if (s->free == NULL || is_poor(s, n_freed_of_current(s) + 1) || h->draw[cls].countdown <= 1)
+    if (s->free == NULL) return (struct block *)&vt__nil;
+    if (VT_HARDEN > 0 && vt_unlikely(is_in_free(s, b))) led_astray(s, b);
+    if (is_poor(s, n_freed_of_current(s) + 1) || h->draw[cls].countdown <= 1)
         return (struct block *)&vt__nil;
     return fill_from(h, s);
 }
@@ -449,18 +471,9 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
 #if VT_HARDEN > 0
     if (mark_free(s, number_in_slab(b, s))) vt__double_free(b, s);
 #endif
-    vt__slab_push_marked(s, b);
-}
-
-void vt__slab_push_marked(struct slab *s, struct block *b) {
     b->link = link_encode(s->free, b);
     s->free = b;
     if (--s->room == 0) vt__slab_attend(s);
-}
-
-uint32_t vt__slab_n_out(const struct slab *s) {
-    if (s->state == SLAB_FULL) return s->room + (uint32_t)s->carved - vt__wake_after(s);
-    return s->room - (s->state == SLAB_CURRENT);
 }
 
 void vt__slab_start_over(struct slab *s) {
@@ -487,13 +500,11 @@ static void forget_list(struct heap *h, unsigned cls) {
     struct slab *s = vt__slab(h->bin[cls].current);
     for (; b != NULL; n++) {
         struct block *next = link_next(b, cls);
-        if (VT_HARDEN < 2)
-            vt__slab_give_back(s, b);
-        else
-            vt__slab_push_marked(s, b); /* its bit was never cleared */
+        vt__slab_give_back(s, b);
         b = next;
     }
-    vt__draws_settle(h, cls, n);
+    h->draw[cls].left -= n;
+    vt__draws_settle(h, cls);
     h->draw[cls].countdown = h->draw[cls].left = 0; /* see draw.c */
 }
 

@@ -12,6 +12,7 @@
  */
 #include "heap/estate.h"
 #include "heap/impl.h"
+#include "heap/link.h"
 #include "heap/own_cache.h"
 #include "heap/secure.h"
 #include "heap/upcalls.h"
@@ -66,6 +67,7 @@ static struct heap *heap_new(void) {
     h->next = heaps.all;
     heaps.all = h;
     h->number = ++heaps.n_heaps;
+    h->shelf_salt = (uintptr_t)(h->number % 0xfffe + 1) << VT_SALT_SHIFT;
     return h;
 }
 
@@ -162,13 +164,15 @@ struct heap *vt__heap_attach(void) {
     struct heap *h = take_heap();
     vt__leave();
     if (h == NULL) return NULL;
-    h->is_borrowed =
+    h->has_chores = h->is_borrowed =
         false; /* its last thread may have borrowed it; what follows may allocate (glibc, from the 33rd key on) */
-    h->is_borrowed = !vt__life_thread_attached();
+    h->has_chores = h->is_borrowed = !vt__life_thread_attached();
     return h;
 }
 
-void **vt__heap_probe_slot(void) { return vt__tls.real != NULL ? &vt__tls.real->probe_slot : NULL; }
+void **vt__heap_probe_slot(enum vt_probe_slot which) {
+    return vt__tls.real != NULL ? &vt__tls.real->probe_slot[which] : NULL;
+}
 
 uint32_t vt__heap_thread_number(void) { return vt__tls.real != NULL ? vt__tls.real->number : 0; }
 
@@ -223,60 +227,23 @@ const char *vt__heap_thread_name(uint32_t number) {
     return h != NULL ? h->name : "";
 }
 
-/* Blocks of its own slabs that are out: in use, or in a list. */
-static uint64_t small_out_bytes(const struct heap *h) {
-    uint64_t bytes = 0;
-    for (unsigned c = 0; c < VT_N_SMALL; c++) {
-        const struct bin *bin = &h->bin[c];
-        uint64_t n = bin->current != 0 ? vt__slab_n_out(vt__slab(bin->current)) : 0;
-        for (slab_id i = bin->partial; i != 0; i = vt__slab(i)->next)
-            n += vt__slab_n_out(vt__slab(i));
-        for (slab_id i = bin->full; i != 0; i = vt__slab(i)->next) n += vt__slab_n_out(vt__slab(i));
-        bytes += n * vt__class_bytes(c);
-    }
-    return bytes;
-}
-
-const struct vt_thread_bytes *vt__heap_thread_bytes(void) {
-    struct heap *h = own_heap();
-    if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
-    vt__heap_drop_empty(h, /* has_heaps_lock */ false); /* then what is out is in use */
-    vt__draws_settle_all(h);
-    for (unsigned c = 0; c < VT_N_SMALL; c++) /* and its next malloc is counted at once */
-        h->draw[c].countdown = h->draw[c].left = 0;
-    uint64_t out = small_out_bytes(h);
-    /* what it took over from other threads may be more than it allocated itself */
-    uint64_t freed = h->small_allocated - vt_min(out, h->small_allocated);
-    if (freed > h->small_freed) {
-        h->bytes.freed += freed - h->small_freed;
-        h->small_freed = freed;
-    }
-    vt__leave();
-    return &h->bytes;
-}
-
-uint64_t vt__heap_new_bytes(void) {
-    struct heap *h = vt__tls.real;
-    if (h == NULL) return 0;
-    uint64_t before = h->told_allocated, now = vt__draws_taken_bytes(h);
-    if (now <= before) return 0; /* what was ready is no more */
-    h->told_allocated = now;
-    return now - before;
-}
-
 void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL || !vt__enter()) return;
+    vt__secure_flush(h); /* what was kept may come onto the shelves */
     vt__shelves_clear(h);
     vt__own_caches_clear(h);
-    vt__secure_flush(h);
     size_t warm_bytes = bytes_to_stay_warm(h);
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
     h->dialect_word = 0;
-    vt__draws_settle_all(h);
+    (void)vt__draws_settle_all(h);
     h->bytes = (struct vt_thread_bytes){0}; /* the next thread's begin anew */
-    h->small_allocated = h->small_freed = h->told_allocated = 0;
+    h->small_allocated = h->small_freed = h->small_taken_over = 0;
+    h->told_allocated = vt__draws_taken_bytes(h); /* what waits in lists */
+    h->is_taken_over = true;
+    h->pace = (struct vt_pace){0};
+    h->peak = (struct peak){0};
     h->sampling = VT_SAMPLING_AS_ALL;
     vt_lock(&vt__heaps_lock);
     h->tls = NULL;
@@ -329,7 +296,7 @@ bool vt__adopt(struct heap *h, unsigned cls) {
             s = vt__slab_let_go(from, cls);
         }
         if (s == NULL) continue;
-        vt__slab_change_owner(s, (uintptr_t)h);
+        vt__slab_take_over(h, s);
         vt__make_current(h, s);
         break;
     }

@@ -24,20 +24,23 @@ size_t vt__life_foreign_usable_size(const void *p);
 
 uint64_t vt__probe_period(void); /* mean bytes between samples; 0: none */
 
-/* What the probes want to know. The period in force is doubled `shift` times. */
-uint32_t vt__probe_draw_count(
-    size_t n_bytes,
-    unsigned shift); /* mallocs of this size until the next sample, that one included */
-void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes,
-                         unsigned shift); /* a sample: asked for, given */
-bool vt__probe_freed(const void *p);      /* false: nothing was known of it */
-void vt__probe_resized(const void *p, size_t n_bytes, size_t block_bytes,
-                       unsigned shift);                        /* where it is */
+/* What the probes want to know. */
+/* Draws how many mallocs of this size there are until one is drawn for the n-th time, that one included. `random` is the caller's own
+ * state of chance; 0: a new one. */
+uint32_t vt__probe_draw_count(size_t n_bytes, unsigned n, uint64_t *random);
+/* A sample: what was asked for, what was given, and for how many that were drawn it stands. */
+void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned n_drawn);
+enum vt_probe_known { VT_KNOWN_NOTHING, VT_KNOWN, VT_KNOWN_MINE /* the calling thread's */ };
+enum vt_probe_known vt__probe_freed(const void *p);
+/* It is freed, and only the calling thread will use it again, for its next sample: see spare.h. */
+enum vt_probe_known vt__probe_rests(const void *p);
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
 uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */
 void vt__probe_exact_not_freed(const void *p, uint64_t known); /* it was not after all */
 void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */
+/* Addresses are few: what is reserved for slices from here on goes back. Under the pool lock. */
+void vt__probe_few_addresses(size_t n_slices);
 void vt__probe_fork_prepare(void);
 void vt__probe_fork_done(bool is_child);
 

@@ -17,16 +17,18 @@ static void empty_lists(void) {
     vt__heap_drop_empty(h, /* has_heaps_lock */ false);
 }
 
-VT_READS_RACILY static void describe_slab(const struct slab *s, struct vt_own_area *out) {
+VT_READS_RACILY static void describe_slab(const struct slab *s, uintptr_t owner,
+                                          struct vt_own_area *out) {
     const struct vt_class *k = &vt__classes[s->cls];
     size_t n = vt_min(s->carved, VT_SLAB_MAX_BLOCKS);
+    bool may_be_shelved = owner == VT_OWNER_MEDIUM || owner == VT_OWNER_SAMPLED;
     *out = (struct vt_own_area){.at = (void *)vt__slice_address(vt__slab_id(s)),
                                 .n_bytes = (size_t)k->capacity * k->block_bytes,
                                 .block_bytes = k->block_bytes,
                                 .n_carved = n};
     for (size_t i = 0; i < n; i++) {
         const struct block *b = (const struct block *)(out->at + i * k->block_bytes);
-        if ((s->is_free[i / 32] >> (i % 32) & 1) != 0 || (s->cls >= VT_N_SMALL && is_shelved(b)))
+        if ((s->is_free[i / 32] >> (i % 32) & 1) != 0 || (may_be_shelved && is_shelved(b)))
             continue;
         out->is_used[i / 32] |= UINT32_C(1) << (i % 32);
         out->n_used++;
@@ -43,7 +45,7 @@ VT_READS_RACILY static bool describe(const struct slab *s, uintptr_t owner,
     }
     if (owner != VT_OWNER_MEDIUM && owner != VT_OWNER_SAMPLED && owner != (uintptr_t)vt__tls.real)
         return false;
-    describe_slab(s, out);
+    describe_slab(s, owner, out);
     return out->n_used > 0;
 }
 

@@ -39,7 +39,7 @@ static enum vt_cpu_format format_of_options(void) {
     return (enum vt_cpu_format)vt__option_choice(&formats, VT_CPU_PROTO_FORMAT);
 }
 
-static int write_profile(const char *path) {
+static int write_profile(const char *path, bool says) {
     char own[VT_PROFILE_NAME_BYTES];
     struct vt_wait_rows rows;
     struct vt_cpu_source source = vt__waits_source(&rows);
@@ -49,7 +49,9 @@ static int write_profile(const char *path) {
         if (err != 0) return err;
         path = own;
     }
-    return vt__cpu_write_file(path, format_of_options(), &source);
+    int err = vt__cpu_write_file(path, format_of_options(), &source);
+    if (err != 0 && says) vt__say_not_written(path, err);
+    return err;
 }
 
 /* ---- the lock ---- */
@@ -71,11 +73,11 @@ static void watch_forks(void) {
 
 /* ---- on and off, under the lock ---- */
 
-static int start_locked(uint64_t since_ns) {
+static int start_locked(uint64_t since_ns, bool says) {
     int err = vt__watch_locks(true);
     if (err != 0) return err;
     vt__waits_start(vt_opt(contention_period) * NSEC_PER_USEC, since_ns);
-    err = write_profile(NULL);
+    err = write_profile(NULL, says);
     contention.is_on = err == 0;
     if (err == 0) return 0;
     vt__waits_stop();
@@ -88,7 +90,7 @@ static int stop_locked(void) {
     (void)vt__watch_locks(false);
     vt__waits_stop();
     contention.is_on = false;
-    return write_profile(NULL);
+    return write_profile(NULL, /* says */ true);
 }
 
 /* ---- for others ---- */
@@ -99,7 +101,7 @@ int vt__life_contention_start(const char *file, bool is_unprepared) {
     if (!is_unprepared) vt__stack_modules_changed(); /* where libc does not tell, we look */
     uint64_t mask = vt__lock_held(&lock);
     int err = contention.is_on ? -EBUSY : vt__profile_file_set(&contention.file, file);
-    if (err == 0) err = start_locked(vt__os_wall_ns());
+    if (err == 0) err = start_locked(vt__os_wall_ns(), /* says */ true);
     vt__unlock_held(&lock, mask);
     return err;
 }
@@ -113,7 +115,7 @@ int vt__life_contention_stop(void) {
 
 int vt__life_contention_dump(const char *path) {
     uint64_t mask = vt__lock_held(&lock);
-    int err = contention.is_on ? write_profile(path) : -ENOENT;
+    int err = contention.is_on ? write_profile(path, /* says */ true) : -ENOENT;
     vt__unlock_held(&lock, mask);
     return err;
 }
@@ -140,14 +142,17 @@ __attribute__((constructor)) static void begin_if_asked(void) {
     watch_forks();
     uint64_t mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&contention.file, vt_opt_text(contention_profile));
-    if (err == 0) err = start_locked(vt__life_since_ns());
+    if (err == 0) err = start_locked(vt__life_since_ns(), /* says */ false);
     vt__unlock_held(&lock, mask);
-    if (err != 0)
+    if (err == -ENOTSUP)
         vt__warn("no contention profile", contention.file.path,
-                 err == -ENOTSUP ? ": the program is linked statically" : "");
+                 ": the program is linked statically");
+    else if (err != 0)
+        vt__warn_because("no contention profile", contention.file.path, err);
 }
 
 /* After everything that the program runs at its end. A process that was made without libc's knowledge is another's copy. */
 __attribute__((destructor)) static void end(void) {
+    vt__life_control_end();
     if (contention.is_on && contention.file.pid == vt__os_pid()) (void)vt__life_contention_stop();
 }

@@ -25,6 +25,7 @@
 #include "life/cpu.h"
 #include "life/forks.h"
 #include "life/life.h"
+#include "life/since.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "probe/exact.h"
@@ -38,6 +39,7 @@ VT_EXPORT struct vt_control vt_control = {
 
 static struct {
     _Atomic bool is_working;
+    _Atomic int ended_pid;             /* the process whose profiles were ended; 0: none */
     struct vt_control_request request; /* a copy: the client may be writing the next one */
     char *stats;
     size_t n_stats_bytes;
@@ -190,6 +192,8 @@ static int carry_out(uint32_t id) {
     if (r->pid != (uint32_t)vt__os_pid()) return refuse(-ESRCH, "meant for another process");
     if (vt__os_wall_ns() > r->until_ns) return refuse(-ETIME, "the request came too late");
     if (vt__os_is_secure()) return refuse(-EPERM, "a set-user-ID program takes no requests");
+    if (atomic_load_explicit(&control.ended_pid, memory_order_relaxed) == vt__os_pid())
+        return refuse(-ESRCH, "the program is ending");
     if (r->command >= vt_countof(commands) || commands[r->command] == NULL)
         return refuse(-ENOSYS, "unknown command");
     int err = vt__life_prepare();
@@ -237,6 +241,11 @@ void vt__life_control_forget(void) {
     atomic_store_explicit(&control.is_working, false, memory_order_relaxed);
 }
 
+/* What were started from here on would never be written. Kept as a number: a child that shares our memory may end before us. */
+void vt__life_control_end(void) {
+    atomic_store_explicit(&control.ended_pid, vt__os_pid(), memory_order_relaxed);
+}
+
 /* ---- start ---- */
 
 /* In shared libraries sigaction is ours (dialect/sigaction.c), which looks for libc's in its first call: not what every program shall do
@@ -260,7 +269,7 @@ static void handle_signal(int number) {
 
 __attribute__((constructor)) static void begin(void) {
     vt_control.period = (const void *)vt__sample_period_word();
-    vt_control.is_exact = (const void *)vt__exact_word();
+    vt_control.is_exact = (const void *)&vt__exact_word;
     vt_control.used_slices = (const void *)vt__heap_used_slices(&vt_control.slice_bytes);
     if (vt__os_is_secure()) return;
     /* options are read at the first malloc, which may not have come yet; most programs have none */

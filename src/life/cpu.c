@@ -19,12 +19,14 @@
 #include "base/lock.h"
 #include "conf/options.h"
 #include "dump/cpu_profile.h"
+#include "life/box.h"
 #include "life/forks.h"
 #include "life/since.h"
 #include "os/held.h"
 #include "os/os.h"
 #include "probe/cpu.h"
 #include "stack/stack.h"
+#include "vitrine-box.h"
 
 static struct vt_lock lock = VT_LOCK_INIT(VT_LOCK_CPU);
 static struct {
@@ -47,7 +49,7 @@ static enum vt_cpu_format format_of_options(void) {
         &formats, cpu.wish.is_gperftools ? VT_CPU_GPERFTOOLS_FORMAT : VT_CPU_PROTO_FORMAT);
 }
 
-static int write_profile(const char *path) {
+static int write_profile(const char *path, bool says) {
     char own[VT_PROFILE_NAME_BYTES];
     struct vt_cpu_rows rows;
     struct vt_cpu_source source = vt__cpu_source(&rows);
@@ -57,7 +59,9 @@ static int write_profile(const char *path) {
         if (err != 0) return err;
         path = own;
     }
-    return vt__cpu_write_file(path, format_of_options(), &source);
+    int err = vt__cpu_write_file(path, format_of_options(), &source);
+    if (err != 0 && says) vt__say_not_written(path, err);
+    return err;
 }
 
 /* gperftools' last line. Nothing is ever evicted from our table. */
@@ -106,11 +110,11 @@ static int start_clock(void) {
     return vt__cpu_start(&plan);
 }
 
-static int start_locked(void) {
+static int start_locked(bool says) {
     if (cpu.is_on) return -EBUSY;
     int err = start_clock();
     if (err != 0) return err;
-    err = write_profile(NULL);
+    err = write_profile(NULL, says);
     if (err != 0) {
         vt__cpu_stop();
         return err;
@@ -123,7 +127,7 @@ static int stop_locked(void) {
     if (!cpu.is_on) return -ENOENT;
     vt__cpu_stop();
     cpu.is_on = false;
-    int err = write_profile(NULL);
+    int err = write_profile(NULL, /* says */ true);
     if (cpu.wish.is_gperftools) say_closing_line();
     return err;
 }
@@ -132,7 +136,7 @@ static void switch_locked(void) {
     if (!cpu.is_on) {
         if (cpu.file.has_number) cpu.file.number++;
         cpu.file.has_number = true;
-        (void)start_locked();
+        (void)start_locked(/* says */ true);
     } else {
         (void)stop_locked();
     }
@@ -207,7 +211,7 @@ int vt__life_cpu_start(const struct vt_cpu_wish *wish) {
     int err = cpu.is_on ? -EBUSY : vt__profile_file_set(&cpu.file, wish->path);
     if (err == 0) {
         set_wish(wish);
-        err = start_locked();
+        err = start_locked(/* says */ true);
     }
     leave(mask);
     return err;
@@ -223,7 +227,7 @@ int vt__life_cpu_stop(void) {
 static int write_in_between(const char *path) {
     vt__cpu_rescan();
     vt__cpu_lend();
-    int err = write_profile(path);
+    int err = write_profile(path, /* says */ true);
     vt__cpu_take_back();
     return err;
 }
@@ -294,15 +298,17 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind) 
     if (err == 0) err = add_to_path(&cpu.file, behind);
     if (wants_pid) cpu.file.is_child = true;
     set_wish(&wish);
-    if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked();
+    if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked(/* says */ false);
     leave(mask);
     if (err != 0)
-        vt__warn("no CPU profile", cpu.file.path, "");
+        vt__warn_because("no CPU profile", cpu.file.path, err);
     else if (vt_opt(cpu_switch) != 0)
         watch_switch(is_gperftools);
 }
 
 /* After everything that the program runs at its end. A process that was made without libc's knowledge is another's copy. */
 __attribute__((destructor)) static void end(void) {
-    if (is_watched && vt__cpu_is_on() && cpu.file.pid == vt__os_pid()) (void)vt__life_cpu_stop();
+    vt__life_control_end();
+    if (is_watched && vt__cpu_is_on() && cpu.file.pid == vt__os_pid() && vt__life_cpu_stop() == 0)
+        vt__life_box_end(VT_BOX_WROTE_CPU);
 }

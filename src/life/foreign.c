@@ -13,6 +13,7 @@
 #include "conf/options.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 
 /* In a static program there is no other malloc, and no dlsym. */
@@ -68,7 +69,10 @@ static void *libc_function(const char *call, const void *p, const char *name) {
     return f;
 }
 
-void vt__life_foreign_free(void *p) { ((void (*)(void *))libc_function("free", p, "free"))(p); }
+void vt__life_foreign_free(void *p) {
+    if ((uintptr_t)p < vt__door.ignored_below && !looks_like_libc(p)) return;
+    ((void (*)(void *))libc_function("free", p, "free"))(p);
+}
 
 void *vt__life_foreign_realloc(void *p, size_t n_bytes) {
     size_t old_bytes = vt__life_foreign_usable_size(p);

@@ -18,11 +18,15 @@
 #include "dump/names.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/box.h"
 #include "life/life.h"
 #include "life/mark.h"
+#include "life/oom.h"
+#include "os/box.h"
 #include "os/os.h"
 #include "probe/exact.h"
 #include "probe/maps.h"
+#include "vitrine-box.h"
 
 static struct {
     _Atomic bool is_on;
@@ -101,13 +105,21 @@ int vt__life_heap_start(const char *prefix) {
     atomic_store_explicit(&dumps.pid, vt__os_pid(), memory_order_relaxed);
     dumps.process = VT_PROCESS_FIRST;
     struct vt_triggers triggers = {vt_opt(heap_interval), vt_opt(heap_growth),
-                                   (unsigned)vt_opt(heap_peak), vt_opt(heap_freed)};
+                                   (unsigned)vt_opt(heap_peak), vt_opt(heap_freed),
+                                   dumps.manner != NULL && dumps.manner->one_interval_for_all};
     vt__sample_set_triggers(&triggers);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
 }
 
+/* A dump that is due, and for which no malloc came. */
+static void dump_if_due(void) {
+    if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
+        vt__life_dump_wanted(atomic_load_explicit(&vt__dump_cause, memory_order_relaxed));
+}
+
 void vt__life_heap_stop(void) {
+    dump_if_due();
     atomic_store_explicit(&dumps.is_on, false, memory_order_relaxed);
     vt__sample_set_triggers(&(struct vt_triggers){0});
 }
@@ -187,9 +199,10 @@ int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
     int err = next_name(name, reasons[cause]);
     if (err != 0) return err;
     struct vt_heap_source source = source_of(&rows, kind_of_options());
+    if (cause == VT_CAUSE_TIME) vt__sample_restart_triggers();
     if (m != NULL) m->writing(name, cause, words);
     err = vt__heap_write_file_quietly(name, format_of_options(), &source);
-    if (m == NULL) {
+    if (m == NULL || vt__os_is_refusal(err)) {
         say_once(name, err);
         return err;
     }
@@ -201,11 +214,16 @@ int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
 int vt__life_heap_dump_file(const char *path) {
     struct vt_heap_rows rows;
     struct vt_heap_source source = source_of(&rows, kind_of_options());
-    return vt__heap_write_file_quietly(path, format_of_options(), &source);
+    int err = vt__heap_write_file_quietly(path, format_of_options(), &source);
+    if (vt__os_is_refusal(err)) vt__say_not_written(path, err);
+    return err;
 }
 
 void vt__life_dump_wanted(int cause) {
-    (void)vt__life_heap_dump_because((enum vt_dump_cause)cause, NULL);
+    if (cause == VT_CAUSE_MEMORY)
+        vt__life_oom_look();
+    else
+        (void)vt__life_heap_dump_because((enum vt_dump_cause)cause, NULL);
 }
 
 static void on_signal(int number) {
@@ -246,6 +264,7 @@ static bool start_by_options(void) {
 void vt__life_heap_begin(void) {
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
+    if (vt_opt(heap_oom) != 0) vt__sample_look_at_memory();
     if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
     if (!start_by_options() || vt_opt(heap_signal) == 0) return;
     if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
@@ -264,5 +283,7 @@ static void dump_peak(void) {
 
 void vt__life_heap_end(void) {
     if (vt__life_heap_is_on() && vt_opt(heap_exit_peak)) dump_peak();
-    if (vt_opt(heap_exit)) vt__life_dump_wanted(VT_CAUSE_EXIT);
+    bool is_written = vt_opt(heap_exit) && vt__life_heap_dump_because(VT_CAUSE_EXIT, NULL) == 0;
+    /* asked here as well: box.c lies outside of the code that every program has in memory */
+    if (vt__box_has_file()) vt__life_box_end(is_written ? VT_BOX_WROTE_HEAP : 0);
 }

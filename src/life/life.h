@@ -42,8 +42,9 @@ struct vt_heap_manner {
     bool counts_on;          /* the next start does not begin with the first number again */
     bool child_counts_on;    /* nor does the child of a fork */
     bool counts_from_0;
-    bool has_inuse_only;    /* what was allocated in all is left out */
-    uint64_t pid_namespace; /* 0: not in the names */
+    bool one_interval_for_all; /* a dump for one of the intervals counts for the others */
+    bool has_inuse_only;       /* what was allocated in all is left out */
+    uint64_t pid_namespace;    /* 0: not in the names */
     /* Before one is written, and if that failed; `words`: the caller's of vt__life_heap_dump_because, else NULL. */
     void (*writing)(const char *path, enum vt_dump_cause cause, const char *words);
     void (*failed)(const char *path, int err);
@@ -53,7 +54,8 @@ void vt__life_heap_set_manner(const struct vt_heap_manner *manner);
 void vt__life_heap_set_process(enum vt_dump_process process); /* after a start: who it is */
 int vt__life_heap_dump_because(enum vt_dump_cause cause,
                                const char *words); /* the next of the prefix's */
-int vt__life_heap_dump_file(const char *path);     /* to this one, in that manner; says nothing */
+int vt__life_heap_dump_file(
+    const char *path); /* to this one, in that manner; says only what it refuses */
 int vt__life_heap_write(enum vt_heap_format format, enum vt_heap_kind kind,
                         void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg);
 void vt__life_helper_begin(

@@ -18,9 +18,11 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "base/text.h"
 #include "conf/options.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
+#include "life/box.h"
 #include "life/life.h"
 #include "life/since.h"
 #include "life/upcalls.h"
@@ -35,6 +37,7 @@ static _Atomic int state = NOT_YET;
 static int start_locked(void) {
     vt__options_read();
     if (vt__door.read_environment != NULL) vt__door.read_environment();
+    if (vt_unlikely(vt_opt_text(black_box) != NULL)) vt__life_box_begin();
     vt__sample_set_period(vt_opt(sample));
     int err = vt__heap_start();
     if (err == 0) vt__life_watch_threads();
@@ -64,6 +67,14 @@ int vt__life_prepare(void) {
 
 uint64_t vt__life_since_ns(void) { return vt__sample_since_ns(); }
 
+/* In a static program the CPU profiler is there when somebody calls it, or the linker was told to take it. */
+static void look_for_cpu_profiler(void) {
+    if (vt_opt_text(cpu_profile) != NULL && &vt_profiler_functions == NULL)
+        vt__warn("no effect of option", "cpu_profile",
+                 ": the program was linked without -Wl,-u,vt_profiler_functions (see pkg-config "
+                 "--static --libs vitrine)");
+}
+
 int vt__life_start(void) {
     if (vt_likely(atomic_load_explicit(&state, memory_order_acquire) == READY)) return 0;
     int err = vt__life_prepare();
@@ -73,10 +84,27 @@ int vt__life_start(void) {
     vt__life_watch_forks();
     vt__life_watch_exit();
     vt__life_heap_begin();
+    look_for_cpu_profiler();
     if (vt__door.begin != NULL) vt__door.begin();
     return 0;
 }
 
+/* A thread cannot even have a heap, and a limit may be why. */
+static VT_COLD void say_no_heap(void) {
+    static _Atomic bool was_said;
+    char line[160];
+    struct vt_text t = VT_TEXT(line);
+    size_t addresses = vt__os_address_limit(), data = vt__os_data_limit();
+    size_t limit = vt_min(addresses, data);
+    if (limit == SIZE_MAX || atomic_exchange(&was_said, true)) return;
+    vt__text_put(&t, "vitrine: warning: no memory for a heap: the process may have ");
+    vt__text_uint(&t, limit / KiB(1));
+    vt__text_put(&t, limit == addresses ? " KiB of addresses (ulimit -v)\n"
+                                        : " KiB of data (ulimit -d)\n");
+    vt__os_write(2, line, t.len);
+}
+
 void vt__life_no_memory(size_t n_bytes) {
+    if (n_bytes <= PTRDIFF_MAX && vt__heap_thread_number() == 0) say_no_heap();
     if (vt__door.no_memory != NULL) vt__door.no_memory(n_bytes);
 }

@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "conf/options.h"
+#include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/forks.h"
 #include "life/since.h"
@@ -38,3 +39,6 @@ int vt__life_start(void) {
     if (is_first) pthread_atfork(fork_prepare, vt__forks_parent, fork_child);
     return 0;
 }
+
+bool vt__heap_may_give_addresses(void) { return false; }
+void vt__life_control_end(void) {} /* nobody can ask */

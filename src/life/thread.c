@@ -12,6 +12,7 @@
 #include "heap/upcalls.h"
 #include "life/forks.h"
 #include "life/life.h"
+#include "os/box_file.h"
 #include "os/libc_parts.h"
 #include "os/os.h"
 #include "probe/upcalls.h"
@@ -53,15 +54,18 @@ bool vt__life_thread_is_staying(void) { return n_rounds == 0; }
 static void fork_prepare(void) {
     vt__forks_prepare();
     vt__heap_fork_prepare();
+    if (vt__box_has_file()) vt__box_fork_prepare();
     forks_threads = !vt__os_is_single_threaded();
 }
 
 static void fork_parent(void) {
+    if (vt__box_has_file()) vt__box_fork_done(/* is_child */ false);
     vt__heap_fork_done(/* is_child */ false);
     vt__forks_parent();
 }
 
 static void fork_child(void) {
+    if (vt__box_has_file()) vt__box_fork_done(/* is_child */ true);
     vt__heap_fork_done(/* is_child */ true);
     vt__life_purger_forget();
     vt__life_control_forget();

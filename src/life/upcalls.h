@@ -17,6 +17,10 @@ struct vt_door {
     void (*write_stats)(int fd, int level); /* malloc_stats, level 1; NULL: ours */
     void *(*realloc_0)(void *p);       /* realloc(p, 0); NULL: p is freed, the answer is NULL */
     void (*no_memory)(size_t n_bytes); /* so much was refused; inside malloc. NULL: nothing */
+    /* So much was refused to operator new. True: it answers NULL, whatever its form; NULL: it does as C++ says. */
+    bool (*new_fails)(size_t n_bytes);
+    /* free of an address below this that is nobody's block is no mistake, and does nothing; 0: it ends the process */
+    uintptr_t ignored_below;
 };
 
 extern const struct vt_door vt__door;
@@ -25,5 +29,9 @@ extern const struct vt_door vt__door;
 int vt__watch_locks(bool on);
 
 VT_HIDDEN_END
+
+/* dialect/profiler_own.c: the CPU profiler, by option and by gperftools' names. NULL in a static program that does not have it. */
+struct vt_profiler_functions;
+VT_EXPORT extern const struct vt_profiler_functions vt_profiler_functions __attribute__((weak));
 
 #endif

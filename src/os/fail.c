@@ -23,6 +23,7 @@ static const char *const call_names[VT_CALL_COUNT] = {
     [VT_CALL_RANDOM] = "getrandom",
     [VT_CALL_SYSFS] = "sysfs",
     [VT_CALL_PROC] = "proc",
+    [VT_CALL_POPULATE] = "populate",
     [VT_CALL_FILE] = "file",
 };
 

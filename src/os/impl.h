@@ -44,6 +44,9 @@ VT_INLINE long vt__syscall(long nr, long a, long b, long c, long d, long e, long
 #endif
 }
 
+/* A descriptor or -errno. Never 0, 1 or 2: a program that closed its stderr would write its messages into our file. */
+int vt__os_open_at(int folder, const char *name, int flags, unsigned mode);
+
 /* Calls a test can make fail; see fail.c. */
 enum vt_os_call {
     VT_CALL_RESERVE,
@@ -57,6 +60,7 @@ enum vt_os_call {
     VT_CALL_RANDOM,
     VT_CALL_SYSFS,
     VT_CALL_PROC, /* opening what is below /proc */
+    VT_CALL_POPULATE,
     VT_CALL_FILE, /* create, write, close, rename of files we make */
     VT_CALL_COUNT
 };

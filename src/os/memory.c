@@ -20,6 +20,19 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
+/* The kernel may hand what one thread gave back to another at once, and its lock orders the two. The thread sanitizer does not see
+ * raw system calls, and is told. */
+#ifdef __SANITIZE_THREAD__
+extern void __tsan_acquire(void *addr);
+extern void __tsan_release(void *addr);
+static char mappings;
+#define ORDER_TAKE() __tsan_acquire(&mappings)
+#define ORDER_GIVE() __tsan_release(&mappings)
+#else
+#define ORDER_TAKE() ((void)0)
+#define ORDER_GIVE() ((void)0)
+#endif
+
 static int address_of(long answer, void **out) {
     if (answer < 0 && answer > -4096) return (int)answer;
     *out = (void *)answer;
@@ -48,6 +61,7 @@ static int map(void *hint, size_t n_bytes, int prot, int flags, void **out) {
 }
 
 int vt__os_unmap(void *at, size_t n_bytes) {
+    ORDER_GIVE();
     return n_bytes == 0 ? 0 : vt__os_program_munmap(at, n_bytes);
 }
 
@@ -80,19 +94,58 @@ int vt__os_protect(void *at, size_t n_bytes, bool readable) {
 int vt__os_map(size_t n_bytes, void **out) {
     int err = vt__os_forced_failure(VT_CALL_MAP);
     if (err != 0) return err;
-    return map(NULL, n_bytes, PROT_READ | PROT_WRITE, 0, out);
+    err = map(NULL, n_bytes, PROT_READ | PROT_WRITE, 0, out);
+    ORDER_TAKE();
+    return err;
 }
 
-int vt__os_map_at(void *at, size_t n_bytes) {
-    int err = vt__os_forced_failure(VT_CALL_MAP);
-    if (err != 0) return err;
-    int flags = vt__os_forced_failure(VT_CALL_NOREPLACE) != 0 ? 0 : MAP_FIXED_NOREPLACE;
+static int map_here(void *at, size_t n_bytes, int prot, int flags) {
+    if (vt__os_forced_failure(VT_CALL_NOREPLACE) == 0) flags |= MAP_FIXED_NOREPLACE;
     void *got = NULL;
-    err = map(at, n_bytes, PROT_READ | PROT_WRITE, flags, &got);
+    int err = map(at, n_bytes, prot, flags, &got);
     if (err != 0) return err;
     if (got == at) return 0;
     vt__os_unmap(got, n_bytes); /* before 4.17 the address is only a hint, and it was taken */
     return -EEXIST;
+}
+
+int vt__os_map_at(void *at, size_t n_bytes) {
+    int err = vt__os_forced_failure(VT_CALL_MAP);
+    return err != 0 ? err : map_here(at, n_bytes, PROT_READ | PROT_WRITE, /* flags */ 0);
+}
+
+int vt__os_reserve_at(void *at, size_t n_bytes) {
+    int err = vt__os_forced_failure(VT_CALL_RESERVE);
+    return err != 0 ? err : map_here(at, n_bytes, PROT_NONE, MAP_NORESERVE);
+}
+
+/* Between a program's own places and the system's nothing lives, but for a sanitizer's shadow, which may be large. Where that is in
+ * the way, places below the system's own are tried: the shadow leaves those to the program. */
+#define PLACES_LOW TiB(16)
+#define PLACES_BELOW GiB(256)
+#define PLACES_BELOW_SPAN GiB(160)
+#define PLACE_TRIES 16
+
+/* A place in [low, low + span); the last one tried where all are taken, and *err says so. */
+static uintptr_t draw_from(uintptr_t low, size_t span, size_t n_bytes, size_t align, int *err) {
+    uintptr_t at = 0;
+    for (unsigned i = 0; i < PLACE_TRIES; i++) {
+        at = (low + vt__os_random() % span) & ~(align - 1);
+        *err = map_here((void *)at, n_bytes, PROT_NONE, MAP_NORESERVE);
+        if (*err == 0) vt__os_unmap((void *)at, n_bytes);
+        if (*err != -EEXIST) break;
+    }
+    return at;
+}
+
+uintptr_t vt__os_draw_place(size_t n_bytes, size_t align) {
+    int err = 0;
+    uintptr_t at = draw_from(PLACES_LOW, PLACES_LOW, n_bytes, align, &err);
+    if (vt_likely(err != -EEXIST)) return at;
+    void *systems = NULL;
+    if (map(NULL, n_bytes, PROT_NONE, MAP_NORESERVE, &systems) != 0) return at;
+    vt__os_unmap(systems, n_bytes);
+    return draw_from((uintptr_t)systems - PLACES_BELOW, PLACES_BELOW_SPAN, n_bytes, align, &err);
 }
 
 int vt__os_purge(void *at, size_t n_bytes) {

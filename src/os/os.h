@@ -21,6 +21,10 @@ int vt__os_commit(void *at, size_t n_bytes);                 /* reserved -> read
 int vt__os_protect(void *at, size_t n_bytes, bool readable); /* no writing; or no access at all */
 int vt__os_map(size_t n_bytes, void **out);                  /* fresh zero pages anywhere */
 int vt__os_map_at(void *at, size_t n_bytes);                 /* fresh zero pages here, or -EEXIST */
+int vt__os_reserve_at(void *at, size_t n_bytes);             /* the same without access */
+/* Where nobody lives and n_bytes from there on are free now, if a few draws find such a place; a multiple of `align`. Nothing is
+ * mapped. */
+uintptr_t vt__os_draw_place(size_t n_bytes, size_t align);
 int vt__os_unmap(void *at, size_t n_bytes);
 int vt__os_purge(void *at, size_t n_bytes); /* contents dropped, reads as zero */
 /* Pages change address; `from` reads as zero. On failure both are as before, or, with -ENOTRECOVERABLE, `to` is lost. */
@@ -37,6 +41,7 @@ int vt__os_program_munmap(void *at, size_t n_bytes);
 int vt__os_program_mremap(void *at, size_t old_bytes, size_t new_bytes, int flags, void *to,
                           void **out);
 void *vt__os_program_break(void);
+int vt__os_program_prlimit(int pid, int resource, const void *now, void *before);
 
 bool vt__os_is_readable(
     const void *at); /* 8 bytes, aligned: asks the kernel, no fault; async-signal-safe */
@@ -48,11 +53,18 @@ struct vt_region {
     size_t step_bytes;
     _Atomic(char *) base; /* NULL: not reserved yet */
     _Atomic size_t n_bytes, n_ready;
+    _Atomic unsigned n_growing; /* calls that are about to make more of it accessible */
+    struct vt_region *next;     /* all that are reserved */
+    unsigned box; /* one more than its number in the box (box.h); 0: it is not in it */
 };
+#define VT_BOXED_REGION(which, max, step)                                                          \
+    { (max), (step), NULL, 0, 0, 0, NULL, (which) + 1 }
 #define VT_REGION(max, step)                                                                       \
-    { (max), (step), NULL, 0, 0 }
+    { (max), (step), NULL, 0, 0, 0, NULL, 0 }
 char *vt__region_base(struct vt_region *r);             /* NULL: no address space */
 bool vt__region_ready(struct vt_region *r, size_t end); /* the first `end` bytes may be used */
+/* The process has few addresses from now on: regions give back what they reserved and do not use, but for a little. */
+void vt__regions_shrink(void);
 
 /* Threads and time */
 void vt__os_wait(void *word, uint32_t while_value);
@@ -100,9 +112,15 @@ uintptr_t vt__os_entry(void);                /* where the program begins, _start
 bool vt__os_is_secure(void);
 bool vt__os_is_ignored(const char *name); /* it is set, in a set-uid program */
 size_t vt__os_ram_bytes(void);
-size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none */
-size_t vt__os_cgroup_limit(void);  /* of memory; SIZE_MAX or very much if none */
+size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none; as it was last told */
+size_t vt__os_data_limit(void);    /* RLIMIT_DATA, the same; asked anew */
+size_t vt__os_address_limit_now(void);          /* asked anew; a filter may forbid it */
+void vt__os_tell_address_limit(size_t n_bytes); /* it was changed */
+size_t vt__os_cgroup_limit(void);               /* of memory; SIZE_MAX or very much if none */
 unsigned vt__os_n_nodes(void);
+/* How much is used of the memory that the process, its groups or the machine may have, whichever is nearest to its end. *left: bytes until
+ * it is `mark` per cent. */
+unsigned vt__os_memory_percent(unsigned mark, size_t *left);
 bool vt__os_hugepages_are_always(void);
 bool vt__os_is_single_threaded(void);  /* never had a second thread, as far as libc knows */
 bool vt__os_brk_start(uintptr_t *out); /* where the brk heap begins; false: not to be found out */
@@ -110,32 +128,30 @@ size_t vt__os_read_file(const char *path, char *buf,
                         size_t cap); /* NUL-terminated; 0 if unreadable */
 int vt__os_resident_bytes(void *at, size_t n_bytes, size_t *out); /* mincore; slow */
 
-/* Files. A descriptor or -errno; descriptors are closed on exec. `folder` is a descriptor of vt__os_open_folder. */
+/* Files. A descriptor or -errno; descriptors are closed on exec. draft.h makes files. */
 void vt__os_folder(char *buf, size_t n_bytes); /* the current one; empty if it cannot be named */
 /* Where a symbolic link leads, NUL-terminated; its length, or -errno. */
 long vt__os_read_link(const char *path, char *buf, size_t n_bytes);
 int vt__os_open_read(const char *path);
-int vt__os_open_folder(const char *path);
 void vt__os_each_name(int folder, void (*visit)(const char *name, void *arg),
                       void *arg); /* of what is in it, from where the descriptor stands */
-int vt__os_create(int folder, const char *name); /* a new file, or -EEXIST; 0644 less the umask */
-int vt__os_open_in_place(int folder, const char *name); /* what is there already, emptied; a pipe
-                                                           without a reader is -ENXIO */
-long vt__os_read(int fd, void *buf, size_t n_bytes);    /* bytes, 0 at the end, or -errno */
+long vt__os_read(int fd, void *buf, size_t n_bytes); /* bytes, 0 at the end, or -errno */
 long vt__os_read_at(int fd, void *buf, size_t n_bytes, uint64_t offset);
 int vt__os_seek_start(int fd);
-int vt__os_empty(int fd); /* ftruncate to 0 */
 void vt__os_close(int fd);
 int vt__os_close_written(
     int fd); /* closed in any case; a network file system may tell only now that it is full */
-int vt__os_rename(int folder, const char *from, const char *to);
 int vt__os_unlink(int folder, const char *name);
-/* Is there something of that name that is not a regular file (a device, a pipe, a link, a folder)? */
-bool vt__os_is_special(int folder, const char *name);
-int vt__os_write_all(int fd, const char *data, size_t n_bytes); /* like vt__os_write, and waits for
-                                                                   a descriptor that does not block */
+/* Like vt__os_write, but waits only so long for the reader of a pipe, a terminal or a socket: -ETIMEDOUT. It waits for a descriptor
+ * that does not block, too. */
+int vt__os_write_all(int fd, const char *data, size_t n_bytes);
+/* A pipe or a terminal once more, to be closed: writing there does not block, and the program's own descriptor stays as it is.
+ * -errno: there is none, vt__os_write_all has to do with what is there. */
+int vt__os_open_patient(int fd);
 /* "no space left on device"; NULL: one we have no words for. `err` is negative. */
 const char *vt__os_error_words(int err);
+/* Did we refuse what others could have planted, or give up on a reader? Other libraries have no words for it. */
+bool vt__os_is_refusal(int err);
 
 /* A write to a pipe without a reader or past the file size limit also sends a signal, which would end the program. It is
  * held back between the two calls; `err` says whether one of ours is waiting, to be dropped. */

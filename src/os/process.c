@@ -87,10 +87,13 @@ uint64_t vt__os_random(void) {
         vt__syscall(SYS_getrandom, (long)&r, sizeof(r), 1 /* GRND_NONBLOCK */, 0, 0, 0) ==
             (long)sizeof(r))
         return r;
-    /* The kernel gave every process 16 random bytes at exec; mix in what differs between forks. */
+    /* The kernel gave every process 16 random bytes at exec; mix in what differs between forks, and between calls. */
+    static _Atomic uint64_t n_calls;
     const unsigned char *seed = (const unsigned char *)getauxval(AT_RANDOM);
     for (unsigned i = 0; seed != NULL && i < 8; i++) r = r << 8 | seed[i];
-    return (r ^ vt__os_now_ms() ^ (uint64_t)vt__os_pid() << 32) * 0x9e3779b97f4a7c15u;
+    r += atomic_fetch_add_explicit(&n_calls, 0x9e3779b97f4a7c15u, memory_order_relaxed);
+    r = (r ^ vt__os_now_ms() ^ (uint64_t)vt__os_pid() << 32) * 0x9e3779b97f4a7c15u;
+    return r ^ r >> 32;
 }
 
 uintptr_t vt__os_entry(void) { return getauxval(AT_ENTRY); }
@@ -132,15 +135,33 @@ void vt__os_usage(struct vt_usage *out) {
                              .n_major_faults = (uint64_t)u.ru_majflt};
 }
 
-size_t vt__os_address_limit(void) {
-    static _Atomic size_t known; /* asked once, at the start: later a filter may forbid it */
-    size_t limit = atomic_load_explicit(&known, memory_order_relaxed);
-    if (limit != 0) return limit;
+static _Atomic size_t address_limit; /* asked once, at the start: later a filter may forbid it */
+
+static size_t limit_of(int resource) {
     struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
-    bool is_told = vt__syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&l, 0, 0) == 0;
-    limit = !is_told || l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : vt_max(l.rlim_cur, 1);
-    atomic_store_explicit(&known, limit, memory_order_relaxed);
+    bool is_told = vt__os_program_prlimit(0, resource, NULL, &l) == 0;
+    return !is_told || l.rlim_cur == RLIM_INFINITY ? SIZE_MAX : vt_max(l.rlim_cur, 1);
+}
+
+size_t vt__os_address_limit_now(void) { return limit_of(RLIMIT_AS); }
+
+size_t vt__os_data_limit(void) { return limit_of(RLIMIT_DATA); }
+
+size_t vt__os_address_limit(void) {
+    size_t limit = atomic_load_explicit(&address_limit, memory_order_relaxed);
+    if (limit != 0) return limit;
+    limit = limit_of(RLIMIT_AS);
+    vt__os_tell_address_limit(limit);
     return limit;
+}
+
+void vt__os_tell_address_limit(size_t n_bytes) {
+    /* relaxed: who reads the old one reserves more or less than it should, which does no harm */
+    atomic_store_explicit(&address_limit, n_bytes, memory_order_relaxed);
+}
+
+int vt__os_program_prlimit(int pid, int resource, const void *now, void *before) {
+    return (int)vt__syscall(SYS_prlimit64, pid, resource, (long)now, (long)before, 0, 0);
 }
 
 size_t vt__os_read_file(const char *path, char *buf, size_t cap) {

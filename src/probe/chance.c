@@ -1,4 +1,4 @@
-/* chance.c - see chance.h. Climate: signal: any thread, no lock, one atomic addition per number. */
+/* chance.c - see chance.h. Climate: signal: any thread, no lock, one atomic addition per state. */
 #include "probe/chance.h"
 
 #include <stdatomic.h>
@@ -12,14 +12,19 @@ static _Atomic uint64_t counter;
 
 void vt__chance_seed(uint64_t seed) { atomic_store_explicit(&counter, seed, memory_order_relaxed); }
 
-static uint64_t next_random(void) {
-    /* relaxed: numbers need to differ, not to come in order */
+static uint64_t new_state(void) {
+    /* relaxed: states need to differ, not to come in order */
     uint64_t n = atomic_fetch_add_explicit(&counter, STEP, memory_order_relaxed);
     if (vt_unlikely(n == 0)) { /* the first: begin where nobody knows */
         n = vt__os_random() | 1;
         vt__chance_seed(n + STEP);
     }
-    return vt__mix(n);
+    return vt__mix(n) | 1;
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state = vt_unlikely(*state == 0) ? new_state() : *state + 2 * STEP; /* odd: never 0 */
+    return vt__mix(*state);
 }
 
 /* ln x for a normal x > 0: x = m * 2^e with m around 1, and ln m = 2 artanh((m - 1) / (m + 1)). */
@@ -34,14 +39,15 @@ static double ln(double x) {
         m /= 2;
         e++;
     }
-    double s = (m - 1) / (m + 1), s2 = s * s, sum = 0;
-    for (int k = 17; k >= 1; k -= 2)
-        sum = sum * s2 + 1.0 / k; /* |s| < 0.172: s^19 is below 1e-14 */
-    return 2 * s * sum + e * 0.69314718055994530942;
+    /* |s| < 0.172: s^19 is below 1e-14. Added up in pairs: each product of a chain would wait for the one before. */
+    double s = (m - 1) / (m + 1), s2 = s * s, s4 = s2 * s2;
+    double low = (1 + s2 * (1.0 / 3)) + s4 * (1.0 / 5 + s2 * (1.0 / 7));
+    double high = (1.0 / 9 + s2 * (1.0 / 11)) + s4 * (1.0 / 13 + s2 * (1.0 / 15) + s4 * (1.0 / 17));
+    return 2 * s * (low + s4 * s4 * high) + e * 0.69314718055994530942;
 }
 
-double vt__exponential(void) {
-    double u = (double)((next_random() >> 11) + 1) * 0x1p-53; /* 0 < u <= 1 */
+double vt__exponential(uint64_t *state) {
+    double u = (double)((next_random(state) >> 11) + 1) * 0x1p-53; /* 0 < u <= 1 */
     return -ln(u);
 }
 

@@ -1,6 +1,6 @@
 /* chance.h - random numbers, and the two functions sampling needs of mathematics; libm is not ours to load.
  *
- * Climate: signal.   Owns: the state of the generator.
+ * Climate: signal.   Owns: where the next state begins.
  */
 #ifndef VT_PROBE_CHANCE_H
 #define VT_PROBE_CHANCE_H
@@ -9,7 +9,8 @@
 
 VT_HIDDEN_BEGIN
 
-double vt__exponential(void); /* random, mean 1 */
+/* Random, mean 1. `state` belongs to the caller, who does not share it; 0: a new one is begun. */
+double vt__exponential(uint64_t *state);
 double vt__probability_of(
     double x); /* 1 - exp(-x), 0 <= x: that something of mean 1 comes within x */
 void vt__chance_seed(uint64_t seed); /* for tests: the same again */

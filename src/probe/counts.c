@@ -12,6 +12,8 @@
  */
 #include "probe/counts.h"
 
+#include "vitrine-box.h"
+
 #define FIRST_BITS 10
 #define N_LEVELS 4
 #define WINDOW 32 /* cells to look at in each level */
@@ -28,6 +30,11 @@ struct cell {
 };
 _Static_assert(sizeof(struct cell) == VT_COUNT_CELL_BYTES,
                "two threads' counts do not share a line");
+_Static_assert(sizeof(struct cell) == sizeof(struct vt_box_count) &&
+                   offsetof(struct cell, base_n) == offsetof(struct vt_box_count, base_n) &&
+                   WHO_BITS == VT_BOX_TASK_BITS && LABEL_BITS == VT_BOX_LABEL_BITS &&
+                   VT_COUNT_CELLS == VT_BOX_MAX_COUNTS,
+               "vitrine-box.h");
 
 #define CELLS_OF(level) ((size_t)1 << (FIRST_BITS + 3 * (level)))
 _Static_assert(CELLS_OF(0) + CELLS_OF(1) + CELLS_OF(2) + CELLS_OF(3) == VT_COUNT_CELLS,

@@ -17,6 +17,9 @@ struct vt_counts {
 #define VT_COUNT_CELLS ((size_t)585 << 10) /* (1 + 8 + 64 + 512) Ki, see counts.c */
 #define VT_COUNTS                                                                                  \
     { VT_REGION(VT_COUNT_CELLS *VT_COUNT_CELL_BYTES, KiB(64)) }
+/* The same, in the box. */
+#define VT_BOXED_COUNTS(which)                                                                     \
+    { VT_BOXED_REGION(which, VT_COUNT_CELLS *VT_COUNT_CELL_BYTES, KiB(64)) }
 
 struct vt_count {
     uint32_t stack, label; /* depot id, heap label */

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "os/box.h"
 #include "probe/cpu_impl.h"
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
@@ -16,7 +17,7 @@
 struct vt_cpu_state vt__cpu;
 
 static _Atomic uint64_t since_ns;
-static struct vt_counts counts = VT_COUNTS; /* by task */
+static struct vt_counts counts = VT_BOXED_COUNTS(VT_BOX_CPU_COUNTS); /* by task */
 
 bool vt__cpu_is_on(void) { return atomic_load_explicit(&vt__cpu.is_on, memory_order_acquire); }
 
@@ -40,6 +41,15 @@ static void forget(uint64_t from_ns) {
     atomic_store_explicit(&vt__cpu.n_signals, 0, memory_order_relaxed);
     atomic_store_explicit(&vt__cpu.n_lost, 0, memory_order_relaxed);
     atomic_store_explicit(&since_ns, from_ns, memory_order_relaxed);
+    if (vt__box_is_begun()) vt__box->cpu_since_ns = from_ns;
+}
+
+static void note_in_box(void) {
+    struct vt_box *b = vt__box_begun();
+    b->cpu_period_ns = vt__cpu.period_ns;
+    b->cpu_clock = vt__cpu.plan.clock;
+    b->cpu_task_bytes = sizeof(struct vt_cpu_task);
+    b->cpu_tid_at = offsetof(struct vt_cpu_task, last_tid);
 }
 
 /* A handler that began before the last stop may not be done: its thread waits for a core. It would add to the tasks of the new start what
@@ -70,6 +80,7 @@ int vt__cpu_start(const struct vt_cpu_plan *plan) {
     vt__cpu.signal = signal_of(plan);
     int err = install(vt__cpu.signal);
     if (err != 0) return err;
+    note_in_box();
     forget(plan->since_ns != 0 ? plan->since_ns : vt__os_wall_ns());
     /* release: all of the above before the first sample; before the threads are looked for, so that those born meanwhile
      * make themselves known */

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/lock.h"
+#include "os/box.h"
 #include "os/held.h"
 #include "probe/cpu_impl.h"
 
@@ -38,7 +39,7 @@ static struct {
     struct vt_region tasks;
     struct vt_region tids; /* by number; 0: no thread has it */
 } all = {.scout = -1,
-         .tasks = VT_REGION((size_t)MAX_TASKS * TASK_BYTES, KiB(64)),
+         .tasks = VT_BOXED_REGION(VT_BOX_CPU_TASKS, (size_t)MAX_TASKS *TASK_BYTES, KiB(64)),
          .tids = VT_REGION((size_t)MAX_TASKS * sizeof(int), KiB(64))};
 
 struct vt_cpu_task *vt__cpu_task(uint32_t number) {

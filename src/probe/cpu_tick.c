@@ -20,6 +20,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "os/box.h"
 #include "probe/cpu_impl.h"
 
 #define N_SIGNALS 65
@@ -220,6 +221,7 @@ static void sample(struct tick *k, int tid, const void *context) {
     if (clock == VT_CPU_WALL) by_both_times(k, t, tid);
     if (k->n == 0) return;
     if (vt__cpu.plan.filter != NULL && vt__cpu.plan.filter(vt__cpu.plan.filter_arg) == 0) return;
+    if (!vt__box_is_mine()) vt__life_box_attend();
     vt__stack_of_context(context, &t->frames);
     leave_out_birth(&t->frames);
     count(k, vt__depot_put(&t->frames), vt__life_cpu_label());

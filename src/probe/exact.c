@@ -5,7 +5,7 @@
  *
  * A thread adds to its own table, so nobody waits; a reader adds the tables up. Threads that are ending and have no heap any more
  * share one. Notes lie in a reservation of one OS page per slice of the window, which becomes memory as it is written: 8 bytes
- * per block.
+ * per block. Where addresses are few they are mapped as they are needed.
  *
  * Off, nothing of this is reached: malloc and free of a thread take their fast paths, which the heap cuts while it is on.
  *
@@ -19,8 +19,9 @@
 
 #include "heap/heap.h"
 #include "heap/upcalls.h"
-#include "os/os.h"
+#include "os/box.h"
 #include "probe/impl.h"
+#include "probe/upcalls.h"
 #include "stack/stack.h"
 
 #define NOTES_PER_SLICE (VT_OS_PAGE / sizeof(uint64_t))
@@ -39,27 +40,47 @@ struct note {
 /* A thread's sums: rows by stack id, in blocks that are made as ids in them are met. */
 struct table {
     struct table *next;
-    uint32_t n_allocated;
     int64_t untold_alloc, untold_live;
+    uint32_t n_allocated;
     struct vt_frames frames; /* too large for the stack of whoever mallocs */
     _Atomic(void *) block[VT_STACK_MAX_ID / VT_BLOCK_ROWS + 1];
 };
 
 static struct {
-    _Atomic bool is_on;
     _Atomic uint8_t
         epoch; /* of the notes: those of an earlier time mean nothing. Relaxed: on, off and on again in one malloc is as it falls */
     struct note *notes;
     size_t n_slices;
+    size_t n_reserved; /* slices whose notes are; those behind are mapped as they are needed */
     _Atomic uint8_t *is_committed; /* by COMMIT_SLICES */
     struct table *tables;
-    struct table of_others; /* who has no heap; under the lock */
+    struct table *of_others; /* who has no heap; under the lock */
     _Atomic int64_t alloc_bytes, live_bytes;
     _Atomic uint32_t run; /* how often it was switched on */
     _Atomic bool in_requested_bytes;
 } exact;
+_Atomic bool vt__exact_word;
 static _Atomic int64_t tell_bytes =
     TELL_BYTES; /* not in `exact`, which takes no room in the file */
+
+/* ---- a table ---- */
+
+_Static_assert(offsetof(struct table, untold_live) == offsetof(struct vt_box_exact, untold_live) &&
+                   sizeof(struct vt_exact_row) == sizeof(struct vt_box_exact_row) &&
+                   offsetof(struct vt_exact_row, freed_requested_bytes) ==
+                       offsetof(struct vt_box_exact_row, freed_requested_bytes) &&
+                   VT_BLOCK_ROWS == VT_BOX_EXACT_ROWS,
+               "vitrine-box.h");
+
+/* Under the lock. */
+static struct table *add_new_table(void) {
+    struct table *t = vt__box_take(sizeof(*t), VT_CACHE_LINE);
+    if (t == NULL) return NULL;
+    t->next = exact.tables;
+    exact.tables = t;
+    vt__box_begun()->exact_tables = (uintptr_t)t;
+    return t;
+}
 
 /* ---- notes ---- */
 
@@ -69,19 +90,41 @@ static int open_notes(void) {
     void *at = NULL;
     size_t n = vt__heap_max_slices();
     if (exact.notes != NULL) return 0;
+    if (exact.of_others == NULL) exact.of_others = add_new_table();
+    if (exact.of_others == NULL) return -ENOMEM;
     int err = vt__os_map(vt_round_up(n / COMMIT_SLICES + 1, VT_OS_PAGE), &at);
     if (err != 0) return err;
     exact.is_committed = at;
-    err = vt__os_reserve(n * VT_OS_PAGE, VT_OS_PAGE, &at);
-    if (err != 0) return err;
+    bool is_reserved =
+        vt__os_address_limit() == SIZE_MAX && vt__os_reserve(n * VT_OS_PAGE, VT_OS_PAGE, &at) == 0;
+    if (!is_reserved) at = (void *)vt__os_draw_place(COMMIT_SLICES * VT_OS_PAGE, MiB(2));
     exact.n_slices = n;
+    exact.n_reserved = is_reserved ? n : 0;
     exact.notes = at;
     return 0;
+}
+
+void vt__probe_few_addresses(size_t n_slices) {
+    size_t n = vt_round_up(n_slices, COMMIT_SLICES), before = exact.n_reserved;
+    if (n >= before) return;
+    exact.n_reserved = n;
+    vt__os_unmap(exact.notes + n * NOTES_PER_SLICE, (before - n) * VT_OS_PAGE);
+}
+
+/* Two threads may come at once: committing twice does no harm, mapping does. */
+static bool map_notes(size_t first, size_t n_slices) {
+    vt_lock(&vt__probe_lock);
+    bool is_done = exact.is_committed[first / COMMIT_SLICES] != 0 ||
+                   vt__os_map_at(exact.notes + first * NOTES_PER_SLICE, n_slices * VT_OS_PAGE) == 0;
+    if (is_done) exact.is_committed[first / COMMIT_SLICES] = 1;
+    vt_unlock(&vt__probe_lock);
+    return is_done;
 }
 
 static VT_COLD bool commit_notes(size_t slice) {
     size_t first = slice / COMMIT_SLICES * COMMIT_SLICES;
     size_t n_slices = vt_min(COMMIT_SLICES, exact.n_slices - first);
+    if (first >= exact.n_reserved) return map_notes(first, n_slices);
     if (vt__os_commit(exact.notes + first * NOTES_PER_SLICE, n_slices * VT_OS_PAGE) != 0)
         return false;
     /* release: it can be written before it is said to be; pairs with the acquire in note_of */
@@ -101,11 +144,17 @@ VT_INLINE struct note *note_of(const struct vt_heap_block *b) {
 
 static VT_COLD struct vt_exact_row *make_block(struct table *t, uint32_t stack) {
     void *at = NULL;
-    size_t n_bytes = VT_BLOCK_ROWS * sizeof(struct vt_exact_row);
-    if (vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) != 0) return NULL;
+    at = vt__box_take(VT_BLOCK_ROWS * sizeof(struct vt_exact_row), VT_OS_PAGE);
+    if (at == NULL) return NULL;
     /* release: a reader finds its rows zero, or later; pairs with the acquire in add_table */
     atomic_store_explicit(&t->block[stack / VT_BLOCK_ROWS], at, memory_order_release);
     return at;
+}
+
+/* One of an earlier run, or a new one; or we are a child that the kernel has cleared the run of. */
+static VT_COLD void begin_row(struct vt_exact_row *r) {
+    if (!vt__box_is_mine()) vt__life_box_attend();
+    if (r->run != vt__box_guard->run) *r = (struct vt_exact_row){.run = vt__box_guard->run};
 }
 
 VT_INLINE struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
@@ -114,25 +163,20 @@ VT_INLINE struct vt_exact_row *row_of(struct table *t, uint32_t stack) {
     if (vt_unlikely(rows == NULL)) rows = make_block(t, stack);
     if (vt_unlikely(rows == NULL)) return NULL;
     struct vt_exact_row *r = &rows[stack % VT_BLOCK_ROWS];
-    uint32_t run = atomic_load_explicit(&exact.run, memory_order_relaxed);
-    if (vt_unlikely(r->run != run)) *r = (struct vt_exact_row){.run = run};
+    if (vt_unlikely(r->run != vt__box_guard->run)) begin_row(r);
     return r;
 }
 
 static VT_COLD struct table *make_table(void **slot) {
-    struct table *t = vt__arena_take(sizeof(*t), VT_CACHE_LINE);
-    if (t == NULL) return NULL;
     vt_lock(&vt__probe_lock);
-    t->next = exact.tables;
-    exact.tables = t;
+    struct table *t = add_new_table();
     vt_unlock(&vt__probe_lock);
-    *slot = t;
-    return t;
+    return *slot = t;
 }
 
 /* NULL: the thread has no heap, or there is no memory. */
 VT_INLINE struct table *table_of_thread(void) {
-    void **slot = vt__heap_probe_slot();
+    void **slot = vt__heap_probe_slot(VT_SLOT_EXACT);
     if (vt_unlikely(slot == NULL)) return NULL;
     return vt_likely(*slot != NULL) ? *slot : make_table(slot);
 }
@@ -141,11 +185,11 @@ VT_INLINE struct table *table_of_thread(void) {
 VT_INLINE struct table *take_table(struct table *of_thread) {
     if (vt_likely(of_thread != NULL)) return of_thread;
     vt_lock(&vt__probe_lock);
-    return &exact.of_others;
+    return exact.of_others;
 }
 
 VT_INLINE void give_table(struct table *t) {
-    if (vt_unlikely(t == &exact.of_others)) vt_unlock(&vt__probe_lock);
+    if (vt_unlikely(t == exact.of_others)) vt_unlock(&vt__probe_lock);
 }
 
 /* ---- what the heap tells ---- */
@@ -156,7 +200,9 @@ static VT_NOINLINE void tell_now(struct table *t) {
         atomic_fetch_add_explicit(&exact.alloc_bytes, t->untold_alloc, memory_order_relaxed);
     int64_t live =
         atomic_fetch_add_explicit(&exact.live_bytes, t->untold_live, memory_order_relaxed);
-    vt__sample_pull_triggers((double)(alloc + t->untold_alloc), (double)(live + t->untold_live));
+    vt__totals_pull((double)(alloc + t->untold_alloc), (double)(live + t->untold_live));
+    __atomic_fetch_add(&vt__box->exact_alloc_bytes, t->untold_alloc, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&vt__box->exact_live_bytes, t->untold_live, __ATOMIC_RELAXED);
     t->untold_alloc = t->untold_live = 0;
 }
 
@@ -275,13 +321,10 @@ void vt__probe_exact_not_freed(const void *p, uint64_t known) {
 
 /* ---- on, off, reading ---- */
 
-bool vt__exact_is_set(void) { return atomic_load_explicit(&exact.is_on, memory_order_relaxed); }
-
-const _Atomic bool *vt__exact_word(void) { return &exact.is_on; }
-
 static void begin_run(void) {
     atomic_store_explicit(&exact.epoch, (uint8_t)(epoch_now() % 255 + 1), memory_order_relaxed);
-    atomic_fetch_add_explicit(&exact.run, 1, memory_order_relaxed);
+    vt__box_guard->run = atomic_fetch_add_explicit(&exact.run, 1, memory_order_relaxed) + 1;
+    vt__box_begun()->exact_blocks_at = offsetof(struct table, block);
     atomic_store_explicit(&exact.alloc_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&exact.live_bytes, 0, memory_order_relaxed);
 }
@@ -291,7 +334,9 @@ int vt__exact_set(bool on) {
     if (!vt__probe_enter()) return -EAGAIN;
     int err = on ? open_notes() : 0;
     if (err == 0 && on) begin_run();
-    if (err == 0) atomic_store_explicit(&exact.is_on, on, memory_order_relaxed);
+    if (err == 0) atomic_store_explicit(&vt__exact_word, on, memory_order_relaxed);
+    if (err == 0)
+        vt__box->exact_run = on ? atomic_load_explicit(&exact.run, memory_order_relaxed) : 0;
     vt__probe_leave();
     if (err == 0) vt__heap_set_exact(on);
     return err;
@@ -316,7 +361,6 @@ VT_READS_RACILY static void add_table(struct vt_exact_row *sum, const struct tab
 
 static void add_tables(struct vt_exact_row *sum) {
     for (const struct table *t = exact.tables; t != NULL; t = t->next) add_table(sum, t);
-    add_table(sum, &exact.of_others);
 }
 
 bool vt__exact_next(uint32_t *cursor, struct vt_exact_row *out) {

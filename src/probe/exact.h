@@ -8,13 +8,19 @@
 
 VT_HIDDEN_BEGIN
 
-int vt__exact_set(
-    bool
-        on); /* from now on, and from 0; 0 or -errno. What was allocated before is not known, and its free not counted */
-bool vt__exact_is_set(void);
-void vt__exact_ask_requested(
-    bool on); /* dumps are due by what was asked for, not by the blocks' sizes */
-const _Atomic bool *vt__exact_word(void); /* where it is, for other processes */
+/* Counts from now on, and from 0. Returns 0 or -errno. What was allocated before is not known; its free is not counted. */
+int vt__exact_set(bool on);
+
+/* Written by vt__exact_set() alone. Other processes read it through the control block. */
+extern _Atomic bool vt__exact_word;
+
+/* Inline: every program asks at its start, and the code of exact mode lies outside of what every program has in memory. */
+VT_INLINE bool vt__exact_is_set(void) {
+    return atomic_load_explicit(&vt__exact_word, memory_order_relaxed);
+}
+
+/* Dumps are due by what was asked for, not by the blocks' sizes. */
+void vt__exact_ask_requested(bool on);
 
 struct vt_exact_row {
     uint32_t stack;

@@ -39,8 +39,12 @@ static struct {
     struct vt_rows records;
     uint32_t first, last; /* of the queue */
     size_t n_queued, queued_bytes;
+    bool is_ending; /* a fault is being told: the queue stays as it is */
     _Atomic(const struct vt_heap_hooks *) hooks;
 } guard = {.records = {.row_bytes = sizeof(struct record)}};
+
+/* relaxed: any moment will do for a program that changes its mind */
+static bool is_on(const bool *option) { return __atomic_load_n(option, __ATOMIC_RELAXED); }
 
 static struct record *record(uint32_t id) { return vt__row(&guard.records, id); }
 static uint64_t hash_of(uint32_t id) { return vt__mix(record(id)->p); }
@@ -67,11 +71,19 @@ static uint32_t find(const void *p) {
 static unsigned char pattern_at(size_t i) { return (unsigned char)(PATTERN >> (i % 8 * 8)); }
 
 static void put_pattern(unsigned char *at, size_t n) {
-    for (size_t i = 0; i < n; i++) at[i] = pattern_at(i);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) __builtin_memcpy(at + i, &(uint64_t){PATTERN}, 8);
+    for (; i < n; i++) at[i] = pattern_at(i);
 }
 
 static bool has_pattern(const unsigned char *at, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    uint64_t word;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __builtin_memcpy(&word, at + i, 8);
+        if (word != PATTERN) return false;
+    }
+    for (; i < n; i++)
         if (at[i] != pattern_at(i)) return false;
     return true;
 }
@@ -94,6 +106,7 @@ static void fault(enum vt_fault what, const struct record *r, const void *p, enu
         f.stack = r->stack;
         f.thread = r->thread;
     }
+    guard.is_ending = true;
     vt__probe_leave(); /* the last words may want a lock */
     guard.options.fault(&f);
     vt__os_abort();
@@ -135,7 +148,8 @@ static bool make_fenced(struct record *r, size_t align, size_t n_bytes) {
         return false;
     }
     char *fence = (char *)at + n_pages;
-    if (guard.options.is_fence_readable) vt__os_protect(fence, VT_OS_PAGE, /* readable */ true);
+    if (is_on(guard.options.is_fence_readable))
+        vt__os_protect(fence, VT_OS_PAGE, /* readable */ true);
     r->p = (uintptr_t)fence - n_user;
     r->base = (unsigned char *)r->p - BEFORE_BYTES;
     r->block_bytes = BEFORE_BYTES + n_user;
@@ -154,11 +168,12 @@ static bool remember(const struct record *made) {
 static void let_go(const struct record *r);
 
 static void *make(size_t align, size_t n_bytes, enum vt_made_by by) {
-    struct record made = {.n_bytes = n_bytes, .state = LIVE, .made_by = (uint8_t)by};
+    struct record made = {.state = LIVE, .made_by = (uint8_t)by};
     bool is_made = n_bytes < MASSIVE && align < MASSIVE &&
-                   (guard.options.has_fence ? make_fenced(&made, align, n_bytes)
-                                            : make_in_heap(&made, align, n_bytes));
+                   (is_on(guard.options.has_fence) ? make_fenced(&made, align, n_bytes)
+                                                   : make_in_heap(&made, align, n_bytes));
     if (is_made) {
+        made.n_bytes = n_bytes;
         put_pattern(before(&made), BEFORE_BYTES);
         put_pattern((unsigned char *)made.p + n_bytes, after_bytes(&made));
         is_made = vt__probe_enter();
@@ -176,7 +191,7 @@ static void *make(size_t align, size_t n_bytes, enum vt_made_by by) {
 }
 
 static void trace(const char *what, size_t n_bytes, const void *p) {
-    if (guard.options.trace != NULL) guard.options.trace(what, n_bytes, p);
+    if (is_on(guard.options.is_traced)) guard.options.trace(what, n_bytes, p);
 }
 
 /* Heap profiles and hooks know of what the program asked for, not of what is around it. */
@@ -191,7 +206,7 @@ static void *traced(const char *what, size_t n_bytes, void *p) {
     return p;
 }
 
-static void *alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
+VT_INLINE void *alloc(size_t align, size_t n_bytes, enum vt_made_by by) {
     if (vt__life_start() != 0) return NULL;
     void *p = make(align, n_bytes, by);
     if (p != NULL) __builtin_memset(p, FRESH_BYTE, n_bytes);
@@ -218,18 +233,20 @@ void *vt__guard_calloc(size_t n, size_t each_bytes) {
 static void let_go(const struct record *r) {
     unsigned char *end = r->base + r->block_bytes;
     if (r->mapped_bytes == 0) {
-        if (!guard.options.is_never_reused) vt__free(r->base);
+        if (is_on(guard.options.is_reused)) vt__free(r->base);
         return;
     }
     unsigned char *start = end + VT_OS_PAGE - r->mapped_bytes;
-    if (guard.options.keeps_fenced || guard.options.is_never_reused)
+    if (is_on(guard.options.keeps_fenced) || !is_on(guard.options.is_reused))
         vt__os_protect(start, r->mapped_bytes, /* readable */ false);
     else
         vt__os_unmap(start, r->mapped_bytes);
 }
 
 static bool is_too_long(void) {
-    return guard.n_queued > QUEUE_BLOCKS || guard.queued_bytes > guard.options.queue_bytes;
+    int32_t most = __atomic_load_n(guard.options.queue_bytes, __ATOMIC_RELAXED);
+    size_t most_bytes = most > 0 ? (size_t)most : 0;
+    return !guard.is_ending && (guard.n_queued > QUEUE_BLOCKS || guard.queued_bytes > most_bytes);
 }
 
 /* The oldest of the queue, which may be let go; false: there is room yet. */
@@ -346,6 +363,15 @@ void vt__guard_check_queue(void) {
     if (!vt__probe_enter()) return;
     for (uint32_t id = guard.first; id != 0; id = record(id)->next) check_freed(record(id));
     vt__probe_leave();
+}
+
+size_t vt__guard_queued_bytes(void) {
+    size_t n_bytes = 0;
+    if (!vt__probe_enter()) return 0;
+    for (uint32_t id = guard.first; id != 0; id = record(id)->next)
+        if (record(id)->mapped_bytes == 0) n_bytes += vt__usable_size(record(id)->base);
+    vt__probe_leave();
+    return n_bytes;
 }
 
 void vt__guard_visit(void (*visit)(size_t n_bytes, void *arg), void *arg) {

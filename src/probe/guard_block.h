@@ -12,10 +12,9 @@
 #define VT_PROBE_GUARD_BLOCK_H
 
 #include "base/base.h"
+#include "base/made_by.h"
 
 VT_HIDDEN_BEGIN
-
-enum vt_made_by { VT_MADE_BY_MALLOC, VT_MADE_BY_NEW, VT_MADE_BY_NEW_ARRAY };
 
 enum vt_fault {
     VT_FAULT_FREED_BEFORE,
@@ -39,11 +38,14 @@ struct vt_guard_fault {
 #define VT_FREED_BYTE 0xcd
 
 struct vt_guard_options {
-    size_t queue_bytes;
-    bool has_fence, keeps_fenced, is_fence_readable; /* each block ends at a page without access */
-    bool is_never_reused;                            /* what was freed stays as it is */
+    /* Where these are kept: the program may change them while it runs, and they hold from the next block on. */
+    const int32_t *queue_bytes;
+    const bool *has_fence, *keeps_fenced,
+        *is_fence_readable;                            /* each ends at a page without access */
+    const bool *is_reused;                             /* no: what was freed stays as it is */
     void (*fault)(const struct vt_guard_fault *fault); /* does not return */
-    /* Hears of each block that was made ("malloc", "realloc") or freed ("free"; of NULL too). NULL: nobody does. */
+    /* Hears of each block that was made ("malloc", "realloc") or freed ("free"; of NULL too), while it is asked to. */
+    const bool *is_traced;
     void (*trace)(const char *what, size_t n_bytes, const void *p);
 };
 void vt__guard_set(const struct vt_guard_options *options); /* before the first block */
@@ -61,6 +63,7 @@ size_t vt__guard_size(const void *p); /* as asked for; 0 for NULL */
 void vt__guard_check(const void *p, enum vt_made_by by);
 void vt__guard_check_all(void);
 void vt__guard_check_queue(void);
+size_t vt__guard_queued_bytes(void); /* of the heap, in freed blocks that wait; walks over them */
 void vt__guard_visit(void (*visit)(size_t n_bytes, void *arg), void *arg); /* what is in use */
 
 VT_HIDDEN_END

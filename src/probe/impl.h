@@ -2,26 +2,71 @@
 #ifndef VT_PROBE_IMPL_H
 #define VT_PROBE_IMPL_H
 
+#include <stdatomic.h>
+
 #include "base/lock.h"
 #include "probe/probe.h"
 
 VT_HIDDEN_BEGIN
 
-/* Everything in this room is under one lock. The heap's slow paths take it as it is; whoever else comes takes it as a slow path
- * would, so that a signal handler that mallocs meanwhile does not wait for itself. False: we are in such a handler. */
+/* The lock of this room. The heap's slow paths take it as it is; whoever else comes takes it as a slow path would, so that a
+ * signal handler that mallocs meanwhile does not wait for itself. False: we are in such a handler. */
 extern struct vt_lock vt__probe_lock;
 bool vt__probe_enter(void);
 void vt__probe_leave(void);
 
+/* sample_records.c: one for each sampled block. */
+struct vt_record {
+    uintptr_t at; /* its block; 0: not in use */
+    _Atomic uint32_t
+        site; /* 0: the block is at rest. Written last, by the thread that has the block */
+    uint32_t next_free;
+    size_t requested_bytes, block_bytes;
+    double objects; /* how many it stands for */
+    uint64_t born_ms;
+};
+struct vt_record *vt__record(uint32_t id);        /* 1 <= id <= vt__records_count() */
+uint32_t vt__record_find(const void *p);          /* with the lock; 0: there is none */
+uint32_t vt__record_find_unlocked(const void *p); /* 0: there is none, or it cannot be told */
+/* With the lock: a record at rest, 0: no memory; and one that ends. */
+uint32_t vt__record_add(const void *p);
+void vt__record_drop(uint32_t id);
+uint32_t vt__records_count(void); /* those not in use included */
+
 /* sample_sites.c */
-struct vt_site *vt__site_of(uint32_t stack, uint32_t thread, uint32_t label, size_t block_bytes,
-                            uint32_t *id); /* found or new; NULL: no memory */
-struct vt_site *vt__site(uint32_t id);
-void vt__sites_take_peak(void);
+struct vt_site_key {
+    uint32_t stack, thread, label;
+    size_t block_bytes;
+};
+/* With the lock: found or new; 0: no memory. */
+uint32_t vt__site_of(const struct vt_site_key *key);
+/* Without: is site `id` this one, and the calling thread's own? */
+bool vt__site_is(uint32_t id, const struct vt_site_key *key);
+/* What a block of this site stands for that was drawn with `period`; `block_bytes` decides for large ones. */
+double vt__site_weight(uint32_t id, uint64_t period, size_t block_bytes);
+/* A sample of the site is born, or dies after `age_ms`. Without the lock only by the site's own thread. is_peak: just before it
+ * was the peak, and the block itself, not what it stands for, belongs to it. */
+void vt__site_add(uint32_t id, const struct vt_record *r, bool is_peak);
+void vt__site_end(uint32_t id, const struct vt_record *r, uint64_t age_ms);
+bool vt__site_is_mine(uint32_t id);
+void vt__site_thread(uint32_t id, uint32_t *stack, uint32_t *thread);
+void vt__sites_new_peak(void); /* what is in use now is the peak, until the next call */
 void vt__sites_forget(void);
 
-/* sample.c */
-void vt__sample_pull_triggers(double alloc_bytes, double live_bytes); /* a dump, if it is time */
+/* sample_totals.c: sums over all sites, and what hangs on them. */
+struct vt_frames;
+struct vt_sample_slot; /* a thread's part of the sums, and its sites of late */
+struct vt_sample_slot *vt__slot_of_thread(void); /* without the lock; NULL: no heap, or no memory */
+struct vt_frames *vt__slot_frames(struct vt_sample_slot *s); /* for its thread's walks */
+uint32_t *vt__slot_site(struct vt_sample_slot *s, uint32_t stack, size_t block_bytes);
+/* Before each birth, of a block of so many bytes: is this the peak? */
+bool vt__totals_look(size_t block_bytes, bool has_lock);
+/* One more sample, or one less. `slot` NULL or with the lock: it counts for all at once. */
+void vt__totals_add(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);
+void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);
+void vt__totals_lost(void); /* with the lock */
+void vt__totals_forget(void);
+void vt__totals_pull(double alloc_bytes, double live_bytes); /* a dump, if it is time */
 
 /* exact.c: what it has told the triggers so far, of which it tells again after so many bytes more at most. */
 void vt__exact_told(double *alloc_bytes, double *live_bytes);

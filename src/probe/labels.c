@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "heap/heap.h"
-#include "os/os.h"
+#include "os/box.h"
 #include "probe/cpu.h"
 #include "probe/impl.h"
 #include "probe/table.h"
@@ -21,7 +21,10 @@ static uint64_t hash_node(const struct vt_label *l) {
     return vt__mix(h);
 }
 
-static struct vt_rows rows = {.row_bytes = sizeof(struct vt_label)};
+static struct vt_rows rows = {.row_bytes = sizeof(struct vt_label), .box = VT_BOX_LABELS};
+_Static_assert(sizeof(struct vt_label) == sizeof(struct vt_box_label) &&
+                   offsetof(struct vt_label, value) == offsetof(struct vt_box_label, value),
+               "vitrine-box.h");
 static uint64_t hash_of(uint32_t id) { return hash_node(vt__row(&rows, id)); }
 static struct vt_index nodes = {.hash_of = hash_of};
 
@@ -33,7 +36,7 @@ static bool is_same(uint32_t id, const void *key) {
 
 static const char *kept(const char *text) {
     size_t n = vt__str_len(text);
-    char *copy = vt__arena_take(n + 1, 1);
+    char *copy = vt__box_take(n + 1, 1);
     if (copy != NULL) __builtin_memcpy(copy, text, n);
     return copy;
 }

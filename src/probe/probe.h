@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "vitrine-box.h"
 #include "vitrine.h"
 
 VT_HIDDEN_BEGIN
@@ -37,24 +38,14 @@ struct vt_triggers {
     uint64_t growth_bytes; /* whenever so many more than ever are in use */
     unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
     uint64_t freed_bytes;  /* whenever so many more were freed */
+    bool one_for_all;      /* a dump for one of them counts for the others: all begin anew */
 };
+/* Ask for VT_CAUSE_MEMORY a few times in a second; and again when so much more is in use. */
+void vt__sample_look_at_memory(void);
+void vt__sample_look_after(uint64_t n_bytes);
 void vt__sample_set_triggers(const struct vt_triggers *wanted);
-
-/* One place in the program, for one size of block, thread and set of labels. */
-struct vt_site_counts {
-    uint64_t n_seen;                        /* samples */
-    double objects, bytes, requested_bytes; /* what they stand for */
-};
-#define VT_LIFETIMES 40 /* by doubling: below 1, 2, 4, ... milliseconds */
-struct vt_site {
-    uint32_t stack; /* depot id; 0: lost */
-    uint32_t thread, label;
-    size_t block_bytes; /* above VT_MEDIUM_MAX: no block is larger, or smaller by an eighth */
-    struct vt_site_counts alloc; /* all since the start */
-    struct vt_site_counts freed; /* of these */
-    struct vt_site_counts peak;  /* in use when most was */
-    uint32_t lifetimes[VT_LIFETIMES];
-};
+/* There was a dump for another reason: with one_for_all, those above begin anew. */
+void vt__sample_restart_triggers(void);
 
 /* Copies of the sites, one after another: *cursor begins at 0. False at the end. Nobody is stopped. */
 bool vt__sample_next_site(uint32_t *cursor, struct vt_site *out);

@@ -15,6 +15,9 @@ void vt__life_thread_seen(void);
 /* The pairs of a label, the innermost first; how many there are, `max` at most. */
 unsigned vt__life_label_pairs(uint32_t label, const char **keys, const char **values, unsigned max);
 
+/* vt__box_is_mine() was false: before anything is recorded. Signal climate; life/box.c. */
+void vt__life_box_attend(void);
+
 VT_HIDDEN_END
 
 #endif

@@ -17,6 +17,7 @@
  * frames, writes them, and publishes the id with one compare-and-swap; who loses it to the same stack gives the room back.
  * Limit:   2^20 stacks, 2^26 frames. Past it, put() answers 0 and counts what is lost.
  */
+#include "os/box.h"
 #include "stack/impl.h"
 
 #define MAX_STACKS VT_STACK_MAX_ID
@@ -25,10 +26,16 @@
 #define N_FIRST (1u << FIRST_LEVEL) /* entries in front of the table */
 #define LAST_LEVEL 22
 #define WINDOW 32 /* slots to look at */
+#define CODE_BITS 12
+#define N_CODE_BITS (1u << CODE_BITS)
+#define CODE_SHIFT 16
 
 #define ID_BITS 22 /* of `taken`: ids below, words above */
 _Static_assert(MAX_STACKS < 1u << ID_BITS, "a full depot must not carry into the words");
 _Static_assert(VT_STACK_MAX_FRAMES < 256, "the number of frames has 8 bits of an entry");
+_Static_assert(N_FIRST == VT_BOX_FIRST_IDS, "vitrine-box.h");
+enum { BOX_MAX_ID = VT_BOX_MAX_ID };
+_Static_assert(MAX_STACKS == BOX_MAX_ID, "vitrine-box.h");
 
 static struct {
     struct vt_region table, entries, words;
@@ -36,9 +43,11 @@ static struct {
         taken; /* words << ID_BITS | ids, handed out together so that both can be given back */
     _Atomic uint32_t level; /* 0: FIRST_LEVEL */
     _Atomic uint64_t n_lost;
-} depot = {.table = VT_REGION((size_t)16 << LAST_LEVEL, KiB(8)),
-           .entries = VT_REGION((size_t)8 * (MAX_STACKS + 1), KiB(16)),
-           .words = VT_REGION((size_t)8 * MAX_WORDS, KiB(64))};
+    /* which code there are frames of, by 64 KiB of it; see may_have_code() */
+    _Atomic uint64_t code[N_CODE_BITS / 64];
+} depot = {.table = VT_BOXED_REGION(VT_BOX_FIRST_ENTRIES, (size_t)16 << LAST_LEVEL, KiB(8)),
+           .entries = VT_BOXED_REGION(VT_BOX_ENTRIES, (size_t)8 * (MAX_STACKS + 1), KiB(16)),
+           .words = VT_BOXED_REGION(VT_BOX_WORDS, (size_t)8 * MAX_WORDS, KiB(64))};
 
 typedef _Atomic uint64_t word;
 
@@ -105,10 +114,56 @@ static vt_stack_id take_room(unsigned n, uint64_t *before) {
     return (vt_stack_id)id;
 }
 
+/* ---- code that frames lead to ---- */
+
+static uint32_t code_bit(uintptr_t pc) {
+    return (uint32_t)((pc >> CODE_SHIFT) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - CODE_BITS));
+}
+
+static void note_code(uintptr_t pc) {
+    uint32_t bit = code_bit(pc);
+    uint64_t mask = UINT64_C(1) << (bit & 63);
+    /* relaxed: vt__depot_mark finds it by the entry that comes after it */
+    if ((atomic_load_explicit(&depot.code[bit / 64], memory_order_relaxed) & mask) == 0)
+        atomic_fetch_or_explicit(&depot.code[bit / 64], mask, memory_order_relaxed);
+}
+
+/* False: no stack has an address there. True: one may have. */
+static bool may_have_code(uintptr_t start, uintptr_t end) {
+    uintptr_t step = (uintptr_t)1 << CODE_SHIFT;
+    if (end - start > N_CODE_BITS * step) return true;
+    for (uintptr_t at = vt_round_down(start, step); at <= end; at += step) {
+        uint32_t bit = code_bit(at);
+        if (atomic_load_explicit(&depot.code[bit / 64], memory_order_relaxed) >> (bit & 63) & 1)
+            return true;
+    }
+    return false;
+}
+
+/* Readers that are at the same stack see some addresses with the mark and some without; words are whole, and either is right. */
+__attribute__((no_sanitize("thread"))) VT_COLD bool vt__depot_mark(uintptr_t start, uintptr_t end,
+                                                                   uintptr_t mark) {
+    bool is_marked = false;
+    uint32_t n_stacks = may_have_code(start, end) ? vt__depot_count() : 0;
+    for (vt_stack_id id = 1; id <= n_stacks; id++) {
+        const uintptr_t *pc;
+        unsigned n = frames_of(id, &pc);
+        for (unsigned i = 0; i < n; i++) {
+            if (pc[i] - start > end - start) continue; /* a return address may be `end` */
+            atomic_store_explicit((_Atomic uintptr_t *)&pc[i], pc[i] | mark, memory_order_relaxed);
+            is_marked = true;
+        }
+    }
+    return is_marked;
+}
+
 static void fill(vt_stack_id id, uint64_t before, const struct vt_frames *f) {
     uint64_t first = before >> ID_BITS;
     uintptr_t *to = (uintptr_t *)vt__region_base(&depot.words) + first;
-    for (unsigned i = 0; i < f->n; i++) to[i] = f->pc[i];
+    for (unsigned i = 0; i < f->n; i++) {
+        to[i] = f->pc[i];
+        note_code(f->pc[i]);
+    }
     /* release: frames before the entry; pairs with the acquire in frames_of */
     atomic_store_explicit(entry_of(id), first << 8 | f->n, memory_order_release);
 }
@@ -131,14 +186,6 @@ void vt__depot_expect(uint64_t hash) {
         __builtin_prefetch(slots_of(level) + (number_of(hash) & (((size_t)1 << level) - 1)));
 }
 
-static void fetch_row(const struct vt_stack_rows *rows, vt_stack_id id) {
-    if (rows == NULL) return;
-    const char *block =
-        atomic_load_explicit(&rows->block[id / VT_BLOCK_ROWS], memory_order_relaxed);
-    if (block != NULL)
-        __builtin_prefetch(block + id % VT_BLOCK_ROWS * rows->row_bytes, /* to write */ 1);
-}
-
 /* The id in the window of this level; 0: not there, and *empty is the first free slot (NULL: none). */
 static vt_stack_id look(unsigned level, const struct vt_frames *f, const struct vt_stack_rows *rows,
                         word **empty) {
@@ -154,7 +201,7 @@ static vt_stack_id look(unsigned level, const struct vt_frames *f, const struct 
             return 0;
         }
         if (((w ^ f->hash) >> 32) != 0) continue;
-        fetch_row(rows, (vt_stack_id)w);
+        vt__fetch_row(rows, (vt_stack_id)w);
         if (has_frames((vt_stack_id)w, f)) return (vt_stack_id)w;
     }
     return 0;

@@ -6,9 +6,11 @@
  *   x86_64.c, aarch64.c   rows to rules, registers out of a signal's context
  *   reach.c     what can be read without a fault
  *   unwind.c    the walk, by rules, and the memo of a thread's last one
+ *   recall.c    those before it
  *   full.c      the walk with all registers, where rules do not suffice
  *   own_*.c     which addresses are our own library (stack.h)
  *   depot.c     distinct stacks
+ *   gone.c      libraries that were unloaded
  */
 #ifndef VT_STACK_IMPL_H
 #define VT_STACK_IMPL_H
@@ -44,6 +46,13 @@ void vt__modules_refresh(void); /* host climate: libc's lock */
 bool vt__tables_hold(void); /* true: no library goes until */
 void vt__tables_release(void);
 void vt__tables_forget_threads(void); /* in the child of a fork */
+
+/* ---- gone.c ---- */
+
+/* Notes which libraries are there, and marks the depot's addresses of those that were there and are gone. Host climate: libc's
+ * lock. */
+void vt__loads_look(void);
+void vt__loads_forget_threads(void); /* in the child of a fork */
 
 /* ---- cfi.c: call frame information, as in .eh_frame ---- */
 
@@ -230,6 +239,16 @@ bool vt__arch_full_signal(struct vt_reach *, struct vt_full *); /* false: not re
 
 /* ---- depot.c ---- */
 
+/* Sets the bits of `mark` in the addresses from start to end of all stacks; false: there are none. */
+bool vt__depot_mark(uintptr_t start, uintptr_t end, uintptr_t mark);
+/* What the caller keeps for this stack will be needed. */
+VT_INLINE void vt__fetch_row(const struct vt_stack_rows *rows, vt_stack_id id) {
+    if (rows == NULL) return;
+    const char *block =
+        atomic_load_explicit(&rows->block[id / VT_BLOCK_ROWS], memory_order_relaxed);
+    if (block != NULL)
+        __builtin_prefetch(block + id % VT_BLOCK_ROWS * rows->row_bytes, /* to write */ 1);
+}
 void vt__depot_expect(uint64_t hash);             /* a put of it will follow, if any */
 void vt__depot_stats(struct vt_stack_stats *out); /* its part of them */
 

@@ -14,6 +14,7 @@
 
 #include "base/lock.h"
 #include "stack/impl.h"
+#include "stack/upcalls.h"
 
 #define N_MODULES 512
 
@@ -225,13 +226,16 @@ void vt__stack_poll_modules(bool always) {
         atomic_exchange_explicit(&polls.n_added, now.n_added, memory_order_relaxed) != now.n_added;
     bool has_gone = atomic_exchange_explicit(&polls.n_removed, now.n_removed,
                                              memory_order_relaxed) != now.n_removed;
+    if (has_new || has_gone) vt__loads_look();
     if (has_new || has_gone) vt__modules_refresh();
     if (has_gone) vt__rules_drop();
+    if (has_new || has_gone) vt__life_modules_changed();
 }
 
 void vt__stack_forget_threads(void) {
     atomic_store_explicit(&polls.is_off, true, memory_order_relaxed);
     vt__tables_forget_threads();
+    vt__loads_forget_threads();
 }
 
 void vt__modules_refresh(void) {

@@ -41,8 +41,17 @@ struct vt_stack_rows {
  * Memory is what takes longest where they do not: the caller's row (NULL: it has none) is fetched while frames are compared. */
 vt_stack_id vt__stack_id_here(struct vt_frames *scratch, const struct vt_stack_rows *rows);
 
+/* The same for callers that may ask libc, see vt__stack_poll_modules: it is asked unless the stack is like the last one, whose
+ * return addresses tell by themselves. Climate: malloc, no lock of ours held. */
+vt_stack_id vt__stack_id_polled(struct vt_frames *scratch);
+
 /* From a signal handler, with its third argument: pc[0] is the interrupted pc itself. */
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
+
+/* The caller's stack without its first `n_skipped` frames. Returns how many addresses it wrote, at most max.
+ * From a signal handler, with its ucontext: its own frames count too, as in gperftools; the interrupted pc comes after them. If
+ * the walk does not get there (another stack, another thread's context), it is the stack of the context, whole. */
+unsigned vt__stack_copy(const void *ucontext, unsigned n_skipped, void **out, unsigned max);
 
 /* Is this an address of our own code? */
 bool vt__is_own(uintptr_t pc);
@@ -55,7 +64,8 @@ uint64_t vt__frames_hash(const uintptr_t *pc, unsigned n);
 vt_stack_id vt__depot_put(const struct vt_frames *f);
 vt_stack_id vt__depot_put_with(const struct vt_frames *f, const struct vt_stack_rows *rows);
 
-/* Number of frames of a stack and, through *pc, where they are: for good, nobody changes or frees them. Wait-free.
+/* Number of frames of a stack and, through *pc, where they are: for good. Nobody changes or frees them, but for the mark of a
+ * library that goes (struct vt_gone). Wait-free.
  * Ids are 1..vt__depot_count(); one that is not known, or only just being put by another thread, has 0 frames. */
 unsigned vt__depot_get(vt_stack_id id, const uintptr_t **pc);
 uint32_t vt__depot_count(void);
@@ -78,6 +88,21 @@ void vt__stack_unload_ends(void);
 void vt__stack_poll_modules(bool always);
 /* In the child of a process with threads: libc's lock may be held for good there, and who was at the tables is gone. */
 void vt__stack_forget_threads(void);
+
+/* A library that is loaded no more, and that stacks of the depot lead to: their addresses in it, and so `start` and `end`, have
+ * its number above the 48 bits of an address, which tells them from those of what came to its place. */
+#define VT_BUILD_ID_BYTES 32
+struct vt_gone {
+    uintptr_t start, end; /* of its code */
+    uint64_t file_offset, elf_delta;
+    const char *path; /* absolute; stays */
+    const uint8_t *build_id;
+    unsigned n_build_id;
+};
+bool vt__stack_gone_next(uint32_t *cursor, struct vt_gone *out); /* *cursor begins as 0 */
+/* The build id in ELF notes, and how many bytes it has; 0: there is none. */
+unsigned vt__build_id_of_note(const uint8_t *note, size_t n_bytes, size_t align,
+                              uint8_t out[VT_BUILD_ID_BYTES]);
 
 /* The end of the calling thread will be told, by the next call: walks of its handlers too may take memory. */
 void vt__stack_thread_is_watched(void);

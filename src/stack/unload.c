@@ -40,6 +40,7 @@ void vt__tables_release(void) {
 }
 
 void vt__stack_unload_begins(void) {
+    vt__loads_look();
     atomic_fetch_add_explicit(&gate.n_unloading, 1, memory_order_seq_cst);
     n_mine++; /* behind it: a handler in between must not take another thread's dlclose for ours */
     for (int ms = 0; ms < WAIT_MS; ms++) {
@@ -50,6 +51,7 @@ void vt__stack_unload_begins(void) {
 }
 
 void vt__stack_unload_ends(void) {
+    vt__loads_look();
     vt__stack_modules_changed();
     n_mine--;
     /* release: whoever reads tables again does not find the library in ours */

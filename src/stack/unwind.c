@@ -16,6 +16,8 @@
  * functions, but through other calls in them: another pc with the same rule in a frame at the same place. Then everything but
  * the pcs is as it was, and those that differ are written into the memo (is_alike).
  *
+ * Where call paths take turns, the stack is none like the last, but one of those before: recall.h has them.
+ *
  * Programs use the frame pointer's register for other things; whether it is the same matters for this only in frames where it is
  * live: a rule further out will read it before one restores it.
  *
@@ -25,11 +27,13 @@
  * that interrupts a walk finds the walker busy and walks without it; so does a thread that gets none.
  */
 #include "stack/impl.h"
+#include "stack/recall.h"
 
 #define N_ENTRIES (VT_STACK_MAX_FRAMES + 22) /* and some of our own */
 #define N_WALKERS 1024
 #define SAME_AGAIN                                                                                 \
     2 /* where the comparison broke off once, so many frames must be the same before the next one */
+#define MISSES_LEAST 64 /* walks, before stacks are kept beside the memo */
 #define HASH_SEED UINT64_C(0x51ab7c0e9d2f4863)
 
 #define IS_EXACT (UINT64_C(1) << 63) /* in entry.pc: interrupted here, not called from */
@@ -71,6 +75,9 @@ struct walker {
     uint32_t n_memos; /* made so far */
     unsigned n_own;   /* the innermost of the memo, which are ours */
     bool is_plain;    /* each of its frames was called by the next, and left by two words at most */
+    bool is_recalling;        /* the last stack was not the memo's, but was known */
+    uint32_t n_missed;        /* stacks that had to be walked, up to MISSES_LEAST */
+    struct vt_recall *recall; /* NULL: none yet */
     /* owner thread writes, anybody reads */
     _Atomic bool is_busy;
     _Atomic uint64_t n_walks, n_frames, n_memo_hits, ended[VT_END_COUNT];
@@ -148,7 +155,8 @@ static VT_COLD struct walker *claim_walker(uintptr_t sp) {
     if (t == NULL) t = make_walker();
     if (t == NULL) return NULL;
     t->top = N_ENTRIES;
-    t->is_plain = false;
+    t->is_plain = t->is_recalling = false;
+    if (t->recall != NULL) vt__recall_empty(t->recall); /* of another thread's stack */
     struct vt_reach r = {0};
     vt__reach_find_base(&r, sp);
     t->base_lo = r.base_lo;
@@ -644,59 +652,177 @@ VT_READS_STACKS VT_INLINE void change_pcs(struct walker *t, unsigned outermost) 
     t->frames_are = ++t->n_memos;
 }
 
-/* Is the stack like the memo's, frame by frame, and its id known? Then *id is it; 0: it is lost. Frames where fp is not live may
- * have another one: it leads nowhere. */
-VT_READS_STACKS VT_INLINE bool is_alike(struct walker *t, uintptr_t sp, uintptr_t fp,
-                                        const struct vt_stack_rows *rows, vt_stack_id *id) {
-    if (!t->is_plain || t->top == N_ENTRIES || t->generation != vt__rules_generation())
+/* ---- stacks before the last one ---- */
+
+VT_NOINLINE VT_READS_STACKS static bool is_recalled(const struct walker *t, uintptr_t sp,
+                                                    uintptr_t fp, const struct vt_stack_rows *rows,
+                                                    vt_stack_id *id) {
+    struct vt_recall *r = t->recall;
+    if (r == NULL || r->generation != vt__rules_generation()) return false;
+    if (vt_unlikely(r->n_idle > 0)) {
+        r->n_idle--;
         return false;
-    if (t->memo[t->top].sp != sp) return false;
-    unsigned outermost = outermost_other(t);
-    if (!has_live_fps(t, fp)) return false;
-    if (outermost >= t->top) {
-        uint64_t hash;
-        if (!has_rules(t, outermost, &hash)) return false;
-        vt__depot_expect(hash);
-        change_pcs(t, outermost);
-        *id = t->id = vt__depot_put_with(&t->frames, rows);
+    }
+    *id = vt__recall_find(r, sp, fp, rows);
+    return *id != 0;
+}
+
+/* The frame pointers of the memo that a rule reads, and that were on the stack, behind its return addresses. False: they are too
+ * far away. */
+static bool tell_fps(const struct walker *t, struct vt_recall_stack *s) {
+    for (unsigned i = t->top; i < N_ENTRIES; i++) {
+        const struct entry *e = &t->memo[i];
+        uint64_t step = ((uintptr_t)e->fp_at - s->sp) / 8;
+        if ((t->how[i] & FP_IS_LIVE) == 0) continue;
+        if (i == t->top) {
+            s->fp = e->fp;
+            if (e->fp == 0) return false;
+        } else if (e->fp_at != &e->fp) {
+            if (step > VT_STEP_MAX || e->fp > VT_PC_MASK) return false;
+            s->words[s->n_pcs + s->n_fps++] = step << VT_STEP_SHIFT | e->fp;
+        }
+    }
+    return true;
+}
+
+/* The memo, whose id is known, will be recalled. */
+static VT_NOINLINE void learn(struct walker *t) {
+    if (!t->is_plain || t->id == 0 || t->top == N_ENTRIES) return;
+    if (t->n_missed < MISSES_LEAST) {
+        t->n_missed++;
+        return;
+    }
+    struct vt_recall_stack s = {.sp = t->memo[t->top].sp, .id = t->id};
+    s.words = (uint64_t *)(void *)t->fresh; /* no walk is under way; entries are made of words */
+    uintptr_t before = s.sp;
+    for (unsigned i = t->top; i < N_ENTRIES; i++) {
+        uint64_t step = (t->memo[i].sp - before) / 8;
+        if (step > VT_STEP_MAX) return;
+        before = t->memo[i].sp;
+        s.words[s.n_pcs++] = step << VT_STEP_SHIFT | t->memo[i].pc;
+    }
+    if (!tell_fps(t, &s)) return;
+    if (t->recall != NULL && t->recall->generation != t->generation) vt__recall_empty(t->recall);
+    vt__recall_learn(&t->recall, &s);
+    if (t->recall != NULL) t->recall->generation = t->generation;
+}
+
+/* ---- a stack whose id is known ---- */
+
+/* What is_known does where the stack is not the memo's. `outermost` is the frame that differs, if it `is_like` the memo's. */
+VT_NOINLINE VT_READS_STACKS static bool is_known_otherwise(struct walker *t, uintptr_t sp,
+                                                           uintptr_t fp, bool is_like,
+                                                           unsigned outermost,
+                                                           const struct vt_stack_rows *rows,
+                                                           vt_stack_id *id) {
+    bool is_far = t->recall != NULL && vt__recall_is_far(t->recall);
+    uint64_t hash;
+    if (!is_far && !t->is_recalling && is_recalled(t, sp, fp, rows, id)) {
+        t->is_recalling = true;
         return true;
     }
+    if (!is_like || !has_rules(t, outermost, &hash))
+        return is_far && is_recalled(t, sp, fp, rows, id);
+    vt__depot_expect(hash);
+    change_pcs(t, outermost);
+    *id = t->id = vt__depot_put_with(&t->frames, rows);
+    if (!is_far) learn(t);
+    return true;
+}
+
+/* Is the stack the memo's, or one that was there before, or like the memo's, frame by frame? Then *id is its id; 0: it is lost.
+ * Frames where fp is not live may have another one: it leads nowhere. What was right the last time is tried first. */
+VT_READS_STACKS VT_INLINE bool is_known(struct walker *t, uintptr_t sp, uintptr_t fp,
+                                        const struct vt_stack_rows *rows, vt_stack_id *id) {
+    if (t->is_recalling && !vt__recall_is_far(t->recall) && is_recalled(t, sp, fp, rows, id))
+        return true;
+    bool is_like = t->is_plain && t->top != N_ENTRIES && t->memo[t->top].sp == sp &&
+                   t->generation == vt__rules_generation();
+    unsigned outermost = is_like ? outermost_other(t) : 0;
+    if (is_like) is_like = has_live_fps(t, fp);
+    if (vt_unlikely(!is_like || outermost >= t->top))
+        return is_known_otherwise(t, sp, fp, is_like, outermost, rows, id);
+    t->is_recalling = false;
     *id = t->id;
     return t->id != 0;
 }
 
-static void count_alike(struct walker *t) {
+static void count_known(struct walker *t) {
     bump(&t->n_walks, 1);
     bump(&t->n_memo_hits, 1);
     bump(&t->ended[t->end], 1);
 }
 
-VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch,
-                                                          const struct vt_stack_rows *rows) {
-    const uintptr_t *frame = __builtin_frame_address(0);
-    uintptr_t sp = (uintptr_t)(frame + 2), fp = frame[0];
-    struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)__builtin_frame_address(0));
-    if (vt_likely(t != NULL && take_walker(t))) {
-        vt_stack_id id;
-        bool is_known = is_alike(t, sp, fp, rows, &id);
-        if (vt_likely(is_known)) count_alike(t);
-        give_walker(t);
-        if (vt_likely(is_known)) return id;
-    }
-    uint32_t memo_number = take(frame[1], sp, fp, NULL, scratch);
+VT_READS_STACKS VT_INLINE bool find_known(struct walker *t, uintptr_t sp, uintptr_t fp,
+                                          const struct vt_stack_rows *rows, vt_stack_id *id) {
+    if (vt_unlikely(t == NULL || !take_walker(t))) return false;
+    bool is_found = is_known(t, sp, fp, rows, id);
+    if (vt_likely(is_found)) count_known(t);
+    give_walker(t);
+    return is_found;
+}
+
+/* By a walk. The caller's frame has sp and fp, and pc is where it goes on. */
+VT_READS_STACKS static vt_stack_id walk_and_put(struct walker *t, const uintptr_t *frame,
+                                                struct vt_frames *scratch,
+                                                const struct vt_stack_rows *rows) {
+    uint32_t memo_number = take(frame[1], (uintptr_t)(frame + 2), frame[0], NULL, scratch);
     vt_stack_id id = vt__depot_put_with(scratch, rows);
     /* a handler may have walked since, and made another memo */
     if (memo_number != 0 && t != NULL && take_walker(t)) {
-        if (t->n_memos == memo_number) t->id = id;
+        if (t->n_memos == memo_number) {
+            t->id = id;
+            learn(t);
+        }
         give_walker(t);
     }
     return id;
+}
+
+VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_here(struct vt_frames *scratch,
+                                                          const struct vt_stack_rows *rows) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)frame);
+    vt_stack_id id;
+    if (vt_likely(find_known(t, (uintptr_t)(frame + 2), frame[0], rows, &id))) return id;
+    return walk_and_put(t, frame, scratch, rows);
+}
+
+VT_NOINLINE VT_READS_STACKS vt_stack_id vt__stack_id_polled(struct vt_frames *scratch) {
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct walker *t = my_walker(/* may_claim */ true, (uintptr_t)frame);
+    vt_stack_id id;
+    if (vt_likely(find_known(t, (uintptr_t)(frame + 2), frame[0], NULL, &id))) return id;
+    vt__stack_poll_modules(/* always */ true);
+    return walk_and_put(t, frame, scratch, NULL);
 }
 
 void vt__stack_of_context(const void *ucontext, struct vt_frames *out) {
     struct vt_regs regs;
     vt__arch_from_context(ucontext, &regs);
     take(regs.pc, regs.sp, regs.fp, ucontext, out);
+}
+
+static bool has_frame(const struct vt_frames *f, uintptr_t pc) {
+    for (unsigned i = 0; i < f->n; i++)
+        if (f->pc[i] == pc) return true;
+    return false;
+}
+
+unsigned vt__stack_copy(const void *ucontext, unsigned n_skipped, void **out, unsigned max) {
+    struct vt_frames frames;
+    struct vt_regs regs;
+    unsigned n = 0;
+    vt__stack_here(&frames);
+    if (ucontext != NULL) {
+        vt__arch_from_context(ucontext, &regs);
+        if (!has_frame(&frames, regs.pc)) {
+            vt__stack_of_context(ucontext, &frames);
+            n_skipped = 0;
+        }
+    }
+    for (unsigned i = n_skipped; i < frames.n && n < max; i++) out[n++] = (void *)frames.pc[i];
+    return n;
 }
 
 void vt__stack_modules_changed(void) {

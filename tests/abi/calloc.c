@@ -1,6 +1,8 @@
 /* calloc.c - calloc: zeroed memory, also where it was used before, and products that overflow. */
 #include "../check.h"
 
+#include <malloc.h>
+
 static const size_t sizes[] = {
     0,       1,     15,     16,     17,      100,     512,           1000,
     1024,    1025,  4095,   4096,   5000,    16384,   32768,         40000,
@@ -65,6 +67,22 @@ static void memory_that_changed_its_size_is_zero(void) {
     }
 }
 
+/* As glibc's, which clears all that it can: a program may use the rest of the block. */
+static void the_whole_block_is_zero(void) {
+    for (int i = 0; i + 2 < N_SIZES; i++) {
+        for (int k = 0; k < 40; k++) {
+            unsigned char *p = malloc(sizes[i] + 1);
+            if (!CHECK_NOT_NULL(p)) return;
+            memset(p, 0xc3, malloc_usable_size(p));
+            free(p);
+        }
+        unsigned char *p = calloc(sizes[i] + 1, 1);
+        if (!CHECK_NOT_NULL(p)) return;
+        CHECK_EQ(first_nonzero(p, malloc_usable_size(p)), malloc_usable_size(p));
+        free(p);
+    }
+}
+
 /* After a realloc that moved pages about instead of copying, the old place must not look virgin. */
 static void memory_left_by_realloc_is_zero(void) {
     for (size_t n = 4096; n <= (size_t)16 << 20; n *= 2) {
@@ -122,6 +140,7 @@ int main(void) {
     fresh_memory_is_zero();
     reused_memory_is_zero();
     memory_that_changed_its_size_is_zero();
+    the_whole_block_is_zero();
     memory_left_by_realloc_is_zero();
     a_zero_factor_gives_distinct_blocks();
     products_that_overflow_fail_with_enomem();

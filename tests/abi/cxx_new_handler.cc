@@ -133,7 +133,7 @@ static struct held *reserve;
 static void frees_the_reserve() {
     n_calls++;
     if (!reserve) std::set_new_handler(nullptr);
-    let_go(reserve);
+    let_go(reserve, free);
     reserve = nullptr;
 }
 
@@ -153,7 +153,7 @@ static int part_with_a_limit() {
     CHECK_GE(got_before, 20 << 20); // there was room,
     CHECK_GE(n_calls, 2);           // then the handler was asked, freed the reserve,
     CHECK_GE(got_after, 10 << 20);  // and the reserve was there for new to use
-    let_go(list);
+    let_go(list, [](void *p) { operator delete(p); });
     return CHECK_DONE();
 }
 

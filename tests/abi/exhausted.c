@@ -65,13 +65,13 @@ static int fill_and_free(size_t n) {
         /* room made by the program is room for the program */
         struct held *half = list;
         for (size_t i = 0; i < got / n / 2; i++) half = half->next;
-        let_go(half->next);
+        let_go(half->next, free);
         half->next = NULL;
         void *p = opaque(malloc(n));
         CHECK_NOT_NULL(p);
         free(p);
         CHECK_TRUE(all_intact(list));
-        let_go(list);
+        let_go(list, free);
         /* what one round got the next one gets again: failing leaks nothing */
         if (round == 0)
             first = got;

@@ -40,10 +40,10 @@ __attribute__((unused)) static struct held *hold(struct held *list, void *p, siz
     return h;
 }
 
-__attribute__((unused)) static void let_go(struct held *list) {
+__attribute__((unused)) static void let_go(struct held *list, void (*give)(void *)) {
     while (list) {
         struct held *next = list->next;
-        free(list);
+        give(list);
         list = next;
     }
 }

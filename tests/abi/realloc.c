@@ -129,6 +129,26 @@ static void shrinking_gives_memory_back(void) {
     free(p);
 }
 
+/* A size that gets a block of the same size stays where it is. */
+static void within_a_class_it_stays(void) {
+    static unsigned short usable_of[4000];
+    for (size_t n = 1; n < 4000; n++) {
+        void *p = opaque(malloc(n));
+        usable_of[n] = (unsigned short)malloc_usable_size(p);
+        free(p);
+    }
+    for (size_t n = 1; n < 4000; n++) {
+        void *p = opaque(malloc(n));
+        for (size_t m = n > 200 ? n - 200 : 1; m < n + 200 && m < 4000; m++) {
+            if (usable_of[m] != usable_of[n]) continue;
+            void *q = realloc(p, m);
+            if (q != p) CHECK_EQ(q, p);
+            p = q;
+        }
+        free(p);
+    }
+}
+
 static void failure_leaves_the_block(void) {
     static const size_t sizes[] = {16, 1000, 40000, 1 << 20, 5 << 20};
     static const size_t absurd[] = {SIZE_MAX,
@@ -163,6 +183,7 @@ int main(void) {
     neighbours_growing_in_turn_stay_apart();
     usable_bytes_beyond_the_request_move_along();
     shrinking_gives_memory_back();
+    within_a_class_it_stays();
     failure_leaves_the_block();
     return CHECK_DONE();
 }

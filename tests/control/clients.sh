@@ -27,10 +27,10 @@ for mode in read threads slow; do
 done
 
 run read
-flock "/proc/$pid" sleep 600 &
+flock "/proc/$pid/mem" sleep 600 &
 holder=$!
 own "$holder"
-await 60 eval "! flock -n /proc/$pid true" || fail "cannot lock /proc/$pid"
+await 60 eval "! flock -n /proc/$pid/mem true" || fail "cannot lock /proc/$pid/mem"
 refuses 3 "process $pid: another vitrine is asking it" --timeout=1 "$pid" stats
 for child in $(children_of "$holder"); do kill "$child"; done
 wait "$holder"
@@ -40,7 +40,7 @@ run deaf
 "$VITRINE_BIN" ctl --timeout=60 "$pid" dump "$TMP/never" &
 client=$!
 own "$client"
-await 60 eval "! flock -n /proc/$pid true" || fail "expected a client that waits"
+await 60 eval "! flock -n /proc/$pid/mem true" || fail "expected a client that waits"
 kill -KILL "$client"
 wait "$client" 2>/dev/null
 refuses 3 "does not answer" --timeout=1 "$pid" stats # the lock is free

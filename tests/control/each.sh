@@ -28,15 +28,16 @@ own "$second"
 await 20 ctl "$second" stats || fail "expected the library in the program"
 expect "ps: heap" "$(ps_field heap)" "$(figure active "$pid")"
 expect "ps: resident" "$(ps_field resident)" "$(awk -v page="$(getconf PAGESIZE)" '{ print $2 * page }' "/proc/$pid/statm")"
-expect "ps: a name that would break the table" "$(ps_field program)" "odd?one"
+expect "ps: a name that would break the table" "$(ps_field program)" 'odd\u0009one'
 ps_json >"$TMP/json"
 "$VITRINE_BIN" ps >"$TMP/text"
 expect "ps: the headings" "$(awk 'NR == 1 { $1 = $1; print }' "$TMP/text")" "pid heap resident rate exact program"
 grep -q "^ *$second " "$TMP/text" || fail "expected both programs, saw: $(cat "$TMP/text")"
 awk 'NR > 1 { print $1 }' "$TMP/text" | sort -nc || fail "expected ascending numbers, saw: $(cat "$TMP/text")"
 sed -n 's/^{"pid":\([0-9]*\).*/\1/p' "$TMP/json" | sort -nc || fail "expected ascending numbers, saw: $(cat "$TMP/json")"
-mb() { awk -v n="$1" 'BEGIN { printf "%.2fMB", n / 1048576 }'; }
-expect "ps: the same as text" "$(awk -v pid="$pid" '$1 == pid { $1 = $1; print }' "$TMP/text")" "$pid $(mb "$(ps_field heap)") $(mb "$(ps_field resident)") 4.00kB off odd?one"
+mb() { awk -v n="$1" 'BEGIN { unit = "MB"; n = n / 1048576; if (n < 1) { unit = "kB"; n = n * 1024 }
+    decimals = 2; if (n >= 9.995) decimals = 1; if (n >= 99.95) decimals = 0; printf "%.*f%s", decimals, n, unit }'; }
+expect "ps: the same as text" "$(awk -v pid="$pid" '$1 == pid { $1 = $1; print }' "$TMP/text")" "$pid $(mb "$(ps_field heap)") $(mb "$(ps_field resident)") 4.00kB off odd\x09one"
 
 kill "$second"
 

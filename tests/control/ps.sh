@@ -13,7 +13,7 @@ exec 7>"$TMP/in.none"
 list() { "$VITRINE_BIN" ps "$@" || fail "vitrine ps $*: expected status 0, saw $?"; }
 check() { # check WHAT PROGRAM
     list >"$TMP/text"
-    grep -Eq "^ *$pid +[0-9.]+MB +[0-9.]+MB +512.00kB +off $2\$" "$TMP/text" || fail "$1: expected a line for $pid, saw: $(cat "$TMP/text")"
+    grep -Eq "^ *$pid +[0-9.]+MB +[0-9.]+MB +512kB +off $2\$" "$TMP/text" || fail "$1: expected a line for $pid, saw: $(cat "$TMP/text")"
     ! grep -Eq "^ *$without " "$TMP/text" || fail "expected no program without the library, saw: $(cat "$TMP/text")"
     list --json | python3 -c '
 import json, sys

@@ -84,7 +84,7 @@ end
 run deaf
 ctl --timeout=60 "$pid" stats 2>"$TMP/errors" &
 asking=$!
-await 20 eval "! flock -n /proc/$pid true" || fail "expected a client that waits"
+await 20 eval "! flock -n /proc/$pid/mem true" || fail "expected a client that waits"
 kill -KILL "$pid"
 wait "$asking"
 [ $? = 3 ] || fail "expected status 3 when the process ends"
@@ -114,12 +114,42 @@ as_nobody "$TMP/public/vitrine" ps >"$TMP/said" || fail "ps as nobody: expected 
 ! grep -q "^ *$pid " "$TMP/said" || fail "ps as nobody: expected nothing of other users, saw $(cat "$TMP/said")"
 end
 
+# another user who locks what he can does not keep root out
+run read
+as_nobody flock --no-fork "/proc/$pid" sleep 600 &
+holder=$!
+own "$holder"
+await 60 eval "! flock -n /proc/$pid true" || fail "nobody: cannot lock /proc/$pid"
+! as_nobody flock -n "/proc/$pid/mem" true 2>/dev/null || fail "nobody: expected that he cannot lock the memory of root's process"
+asks --timeout=1 "$pid" stats >/dev/null
+end
+for child in $(children_of "$holder"); do kill "$child"; done
+wait "$holder"
+
 as_nobody_preloaded() { as_nobody env LD_PRELOAD="$VT_SO" "$TMP/public/subject" "$@"; }
 run read as_nobody_preloaded
 asks "$pid" stats >/dev/null # root asks
 if [ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" = 0 ]; then
     as_nobody "$TMP/public/vitrine" ctl "$pid" stats >/dev/null || fail "the same user: expected an answer"
 fi
+end
+
+# a program that is at its end, its profiles written: what it began now would be lost
+cat >"$TMP/late.c" <<'END'
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((destructor)) static void late(void) {
+    printf("ready %d\n", (int)getpid());
+    fflush(stdout);
+    if (getchar() != '\n') _exit(9);
+}
+END
+echo 'int main(void) { return 0; }' >"$TMP/short.c"
+compile "$TMP/late.so" "$TMP/late.c" -shared -fPIC
+compile "$TMP/short" "$TMP/short.c"
+run "" env LD_PRELOAD="$VT_SO $TMP/late.so" "$TMP/short"
+refuses 3 "process $pid: the program is ending" "$pid" contention-start "$TMP/lost"
+refuses 3 "process $pid: the program is ending" "$pid" cpu-start "$TMP/lost"
 end
 
 # a set-user-ID program takes no requests, not even root's

@@ -21,7 +21,7 @@ while kill -0 "$work" 2>/dev/null; do
             n=$((n + 1))
         else
             # it ended meanwhile, or another one has its number
-            grep -Eq "ended before|no process|runs without" "$TMP/errors" || fail "$question: saw $(cat "$TMP/errors")"
+            grep -Eq "ended before|no process|runs without|the program is ending" "$TMP/errors" || fail "$question: saw $(cat "$TMP/errors")"
             n_unanswered=$((n_unanswered + 1))
             break
         fi

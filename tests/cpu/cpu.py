@@ -2,6 +2,7 @@
 
 The reader is written for these tests alone, on purpose: it knows nothing of the code that wrote the file.
 """
+import ctypes
 import functools
 import glob
 import os
@@ -10,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VITRINE = os.environ["VT_SO"]
@@ -58,6 +60,23 @@ def run(argv, preload=VITRINE, env=None, status=0, within_s=600):
     if status is not None and done.returncode != status:
         fail(f"{argv}: expected exit {status}, seen {done.returncode}; {out}{err}")
     return out, err
+
+
+@functools.lru_cache(maxsize=None)
+def task_clock():
+    """A counter of perf's task clock for this program and all that it starts from now on; None where the system allows none."""
+    software, task_clock_of = 1, 1
+    inherit, exclude_kernel = 1 << 1, 1 << 5
+    attributes = struct.pack("=IIQQQQQIIQ", software, 64, task_clock_of, 0, 0, 0, inherit | exclude_kernel, 0, 0, 0)
+    number = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
+    fd = ctypes.CDLL(None, use_errno=True).syscall(number, attributes, 0, -1, -1, 0) if number else -1
+    return fd if fd >= 0 else None
+
+
+def task_clock_ms():
+    """What perf's clock counted for all programs since it was first asked, the host's time with it. This program's own CPU time is left out."""
+    fd = task_clock()
+    return struct.unpack("=Q", os.read(fd, 8))[0] / 1e6 - time.process_time() * 1e3 if fd is not None else 0.0
 
 
 def truth():

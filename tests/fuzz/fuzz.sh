@@ -5,6 +5,6 @@
 subject=${1:-options}
 # shellcheck disable=SC2046
 build address,undefined -I"$VT_SRC/src" -I"$VT_SRC/include" $([ "$subject" = options ] || echo "$VT_SRC/tests/fuzz/heard.c") \
-    "$VT_SRC/src/base/text.c" "$VT_SRC/src/base/lock.c" "$VT_SRC/src/os/process.c" "$VT_SRC/src/os/arena.c" "$VT_SRC/src/os/memory.c"
+    "$VT_SRC/src/base/text.c" "$VT_SRC/src/base/lock.c" "$VT_SRC/src/os/process.c" "$VT_SRC/src/os/arena.c" "$VT_SRC/src/os/memory.c" "$VT_SRC/src/os/file.c"
 begin_with limit=1 retain=8MiB purge_delay=5,stats thp=auto LIMIT=1 limmit=x 10ms 64KiB VERBOSE=1
 run 60 -max_len=4096

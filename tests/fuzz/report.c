@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/buffer.h"
+#include "report/intake.h"
 #include "report/read.h"
 #include "report/read_symbols.h"
 #include "report/reader.h"
@@ -36,15 +36,17 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
     }
     struct view_print how = {.out = out, .form = (enum table_form)(choice % 3)};
     struct view_dot_options dot = {
-        .title = "t", .unit = {1, 0, "x"}, .max_nodes = 80, .max_degree = 8};
+        .title = "t", .unit = {1, 0, "x", NULL}, .max_nodes = 80, .max_degree = 8};
     view_top(v, &how);
     view_traces(v, &how);
     view_collapsed(v, &how);
-    EXPECT(view_tree(v, &how, &e) == 0);
+    view_tree(v, &how);
+    view_sites(v, &how);
+    EXPECT(view_peek(v, &how, &e) == 0);
     EXPECT(view_tags(v, &how, &e) == 0);
     (void)profile_write_top(v, out);
     view_flame(v, out, "t");
-    view_flame_page(v, out, "t");
+    view_flame_page(v, out, "t", NULL);
     static const char *const formats[] = {"svg", "pdf", "png", "gif"};
     if (view_dot(v, &dot, out)) view_graph(v, &dot, formats[choice >> 4 & 3], out);
     view_speedscope((const struct view *[]){v}, 1, 0, "t", out);
@@ -61,7 +63,7 @@ static void show_code(struct profile *p, unsigned choice, FILE *out) {
     struct view_list_options list = {.out = out,
                                      .form = (enum table_form)(choice % 3),
                                      .pattern = ".",
-                                     .unit = {1, 0, "x"},
+                                     .unit = {1, 0, "x", NULL},
                                      .unit_name = "x",
                                      .width = 8};
     struct view *v = view_new(p, &o, &e);
@@ -123,7 +125,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 static bool is_wanted(const char *bytes, size_t n) {
     const char *only = getenv("VT_FUZZ_READER");
     struct input in = {.name = "fuzz", .at = bytes, .begin = bytes, .end = bytes + n};
-    if (only == NULL || unpack_is_packed(bytes, n)) return true;
+    if (only == NULL || intake_is_packed(bytes, n)) return true;
     const struct reader *reader = reader_find(&in);
     bool is_known = reader != NULL && strcmp(reader->kind, only) == 0;
     n_known += is_known;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # examples.sh - every example of vitrine(1), pprof(1) and `vitrine COMMAND --help` works as it is written there.
 #
-# They speak of ./app and its profiles; both are made here. Left out, with a line: what needs a process or a server.
+# They speak of ./app and its profiles; both are made here. Left out, with a line: what needs a process, a server or a core file (tests/box/core.py makes some).
 . "$(dirname "$0")/../risk/lib.sh"
 : "${VT_BUILD:?}"
 page=$VT_BUILD/man/vitrine.1
@@ -21,6 +21,8 @@ cp app.0001.heap app.heap
 vitrine convert app.heap app.pb.gz && vitrine convert app.0009.heap friday.pb.gz || fail "cannot convert it"
 cp app.pb.gz monday.pb.gz
 cp app.heap cpu.prof # told by its content
+VITRINE=black_box=app.4711.box LD_PRELOAD=$VT_SO ./app || fail "cannot run it with a black box"
+cp app.heap core.4711.heap # as if made of a core file
 
 # Lines of the page, without mdoc's escapes, and what the help of each command says.
 {
@@ -34,6 +36,9 @@ while IFS= read -r line; do
     case $line in
         'vitrine ps'* | 'vitrine ctl'* | 'vitrine web'* | *://* | *localhost*)
             say "left out, it needs a process or a server: $line"
+            continue ;;
+        'vitrine core'*)
+            say "left out, it needs a core file: $line"
             continue ;;
         vitrine\ * | pprof\ * | jeprof\ *) ;;
         *) fail "expected an example that begins with the command, saw: $line" ;;

@@ -278,7 +278,8 @@ def read_proto(subject, folder):
     check("string 0", strings[0], "")
     types = [tuple(strings[n] for _, n in fields(t)) for t in every[1]]
     check("sample types", types, [("alloc_objects", "count"), ("alloc_space", "bytes"),
-                                  ("inuse_objects", "count"), ("inuse_space", "bytes")])
+                                  ("inuse_objects", "count"), ("inuse_space", "bytes"),
+                                  ("alloc_samples", "count"), ("inuse_samples", "count")])
     check("period type", [strings[n] for _, n in fields(every[11][0])], ["space", "bytes"])
     check("period", every[12], [PERIOD])
     check("default", strings[every[14][0]], "inuse_space")
@@ -303,7 +304,8 @@ def read_proto(subject, folder):
         sample = fields(data)
         ids = packed(dict(sample)[1])
         values = packed(dict(sample)[2])
-        check("values", values, [row.estimate[2], row.estimate[3], row.estimate[0], row.estimate[1]])
+        check("values", values, [row.estimate[2], row.estimate[3], row.estimate[0], row.estimate[1],
+                                  row.seen[2], row.seen[0]])
         labels = {}
         for number, value in sample:
             if number == 3:

@@ -73,7 +73,7 @@ CHANGES = {
     "showcolumns": ("", ["--lines", *here]), "intel_syntax": ("", ["--disasm=deep", *here]),
     "source_path": ("=there/src", ["--list=alloc", labelled]), "trim_path": ("=/src", ["--list=alloc", "-source_path=there", labelled]),
     "buildid": ("=" + "00" * 20, here), "topproto": ("", [less]), "add_comment": ("=x", ["-comments", less]), "relative_percentages": ("", ["-tree", "-focus=^b$", less]),
-    "compact_labels": ("", ["-dot", less]), "http": ("=:0", [less]), "thread": ("=1", [threads]), "retain": ("=a", [less]), "exclude": ("=a", [less]),
+    "compact_labels": ("", ["-dot", less]), "http": ("=:0", [less]), "thread": ("=1", [threads]), "retain": ("=a", [less]), "exclude": ("=a", [less]), "limit": ("=5", [less]),
 }
 SAME = {"text": ("", [less]), "top": ("", [less]), "functions": ("", [less]), "inuse_space": ("", [text]), "total_delay": ("", [locks]),
         "tools": ("=/usr/bin/", here), "debug-syms-by-id": ("", [less]), "debug": ("", [less]), "test": ("", [less]), "test_stride": ("=7", [less])}
@@ -85,7 +85,9 @@ OWN = {  # of vitrine: the command, too
     "tag-focus": ("=ann", ["top", labelled]), "tag-ignore": ("=ann", ["top", labelled]), "all-frames": ("", ["top", inside]),
     "drop-negative": ("", ["top", "--base=" + less, more]), "by": ("=files", ["top", labelled]), "of": ("=rest", ["top", "--focus=^b$", less]), "cum": ("", ["top", labelled]),
     "count": ("=1", ["top", less]), "full-names": ("", ["top", heap]), "no-inlines": ("", ["top", heap]), "json": ("", ["top", less]), "csv": ("", ["top", less]),
-    "output": ("=x.out", ["top", less]), "to": ("=callgrind", ["convert", less, "/dev/stdout"]), "title": ("=x", ["flame", less]), "view": ("=tree", ["diff", less, more]),
+    "output": ("=x.out", ["top", less]), "to": ("=callgrind", ["convert", less, "/dev/stdout"]), "title": ("=x", ["flame", less]), "view": ("=tree", ["diff", less, more]), "limit": ("=5", ["top", less]),
+    "group": ("=user", ["top", labelled]), "max-peak": ("=1", ["check", "--max-live=1G", heap]), "max-live": ("=1", ["check", "--max-peak=1G", heap]),
+    "max-growth": ("=" + heap + ":1", ["check", "--max-live=1G", heap]), "junit": ("", ["check", "--max-live=1G", heap]),
 }
 
 

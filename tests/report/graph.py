@@ -148,7 +148,7 @@ for what, argv in (("heap", [heap]), ("by lines", ["--by=lines", heap]), ("a cir
     check(f"{what}: something is drawn", len(own_nodes) >= 3 and len(own_edges) >= 3, True)
     for line in re.search(r'^Legend .*label="(.*)"\]', dot, re.M).group(1).split("\\l"):
         check_has(f"{what}: the legend", text, line)
-    for value in re.findall(r"^N\d+ -> N\d+ \[label=(\S+),", dot, re.M):
+    for value in re.findall(r'^N\d+ -> N\d+ \[label="?([^\s",]+)"?,', dot, re.M):
         check_has(f"{what}: what came through", text, value)
 check("the title is the file without its folder", [out(VITRINE, "graph", *argv).splitlines()[0] for argv in ([now], ["--base=" + base, now], ["--title=mine", now])],
       [f'digraph "{title}; {n} samples" {{' for title, n in (("now.folded", 55), (f"now.folded less {base}", 10), ("mine", 55))])

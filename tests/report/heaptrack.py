@@ -30,10 +30,11 @@ for cost, type_name in (("leaked", "inuse_space"), ("peak", "peak_space"), ("all
     theirs, their_total = printed(kept, cost)
     for path in (kept, raw):
         ours, our_total = top("--type=" + type_name, path)
+        ours = add_instances(ours)
         check(f"{os.path.basename(path)} {type_name}: total", our_total, their_total)
         for name in ("app::Box::fill", "app::deep", "app::freed"):
             check(f"{os.path.basename(path)} {type_name}: {name}", ours.get(name, (0, 0))[0], theirs.get(name, 0))
-table, _ = top(raw)
+table = add_instances(top(raw)[0])
 check("what work.cc keeps", table["app::Box::fill"][0], 1000 * 1000 + 50 * 40000)
 check("a raw file's inlined function", table["app::inlined"][0], 200 * 7000)
 lines = out(VITRINE, "top", "--by=lines", kept)
@@ -62,6 +63,6 @@ with open(cut, "wb") as f:
     f.write(data[:len(data) // 2])
 status, _, errors = run(VITRINE, "top", cut)
 check("cut: exit", status, 3)
-check_has("cut: message", errors, f"'{cut}': is a zstd file that is cut")
+check_has("cut: message", errors, f"'{cut}': is a zstd file that is truncated")
 check_has("pprof reads it", out(PPROF, "--text", kept), "Total: 5.1 MB")
 done()

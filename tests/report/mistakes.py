@@ -72,6 +72,11 @@ ROWS = [
     (["diff", good, good, good], 2, "diff compares two profiles, and 3 are given"),
     (["convert", good, os.path.join(folder, "x.what")], 2, "does not say what kind it shall be"),
     (["convert", none, os.path.join(folder, "x.pb.gz")], 3, "cannot open"),
+    (["flame", "-o", os.path.join(folder, "x.jpg"), good], 2, f"a flame graph is .svg or .html, and '{folder}/x.jpg' is neither"),
+    (["graph", "-o", os.path.join(folder, "x.jpg"), good], 2, "x.jpg' does not say what kind it shall be: end it in .dot, .svg"),
+    (["top", "-o", os.path.join(folder, "x.jpg"), good], 2, f"this is text, and '{folder}/x.jpg' is the name of a picture"),
+    (["diff", "-o", os.path.join(folder, "x.PNG"), good, good], 2, "x.PNG' is the name of a picture"),
+    (["raw", "-o", os.path.join(folder, "x.pdf"), good], 2, "x.pdf' is the name of a picture"),
     (["top", "-o", "/nowhere/x", good], 3, "cannot write '/nowhere/x': No such file or directory"),
     (["top", "-o", "/dev/full", good], 3, "cannot write '/dev/full': No space left on device"),
 ]
@@ -83,6 +88,7 @@ for argv, status, part in ROWS:
     check(f"{name}: one line", errors.count("\n"), 1)
     check(f"{name}: nothing on stdout", text, "")
 check("a failed convert leaves nothing", os.path.exists(os.path.join(folder, "x.pb.gz")), False)
+check("a refused name leaves nothing", [n for n in os.listdir(folder) if n.startswith("x.") and n != "x.folded"], [])
 
 # a pipe that nobody reads any more
 many = file("many.folded", "".join(f"main;f{i} {i + 1}\n" for i in range(50000)))
@@ -103,15 +109,30 @@ for status, argv in on_full_disk:
     check(f"full disk: {argv[1]}: exit", r.returncode, status)
     check_has(f"full disk: {argv[1]}: message", r.stderr, "error: cannot write 'standard output': No space left on device\n")
 
+# standard error, or output, or both are closed: a file that is written does not stand in for them
+lost = file("lost.heap", GOOD + "00400000-00500000 r-xp 00000000 00:00 0 /nowhere/lost\n")
+for closed, status in (("2>&-", 0), (">&-", 0), (">&- 2>&-", 0), ("<&- >&- 2>&-", 0)):
+    target = os.path.join(folder, "closed.txt")
+    r = subprocess.run(f'"{VITRINE}" top "{lost}" -o "{target}" {closed}', shell=True, capture_output=True, timeout=60)
+    check(f"{closed}: exit", r.returncode, status)
+    check(f"{closed}: the table alone", open(target).read().splitlines()[:1], ["inuse_space, 100B of 100B shown"])
+r = subprocess.run(f'"{VITRINE}" graph "{lost}" -o "{folder}/closed.svg" 2>&-', shell=True, env=dict(os.environ, DOT="false"), timeout=60)
+check("2>&-: a warning is not in the picture", "could not draw" in open(os.path.join(folder, "closed.svg")).read(), False)
+check("2>&-: exit", r.returncode, 0)
+for argv in ("help", f"top '{good}'"):
+    r = subprocess.run(f'"{VITRINE}" {argv} >&-', shell=True, capture_output=True, text=True, timeout=60)
+    check_has(f"{argv.split()[0]} >&-", r.stderr, "cannot write 'standard output': Bad file descriptor")
+
 # a real profile, with something missing around it: a warning that names it, and what can be shown all the same
 subject = os.path.join(folder, "subject")
 out(os.environ.get("CC", "cc"), "-O1", "-g", os.path.join(HERE, "subject.c"), "-o", subject)
 
 
 def profile_of(program, name):
-    place = os.path.join(folder, name)
-    run(VITRINE, "run", "-o", place, program, "grow")
-    return glob.glob(os.path.join(place, "*.0001.heap"))[0]
+    """As the process writes it by itself: without names."""
+    prefix = os.path.join(folder, name)
+    out(program, "grow", env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"sample=64K,heap_profile={prefix}"})
+    return prefix + ".0001.heap"
 
 
 def warned(what, argv, warning, shown):
@@ -131,6 +152,26 @@ warned("stripped", ["top", without], f"'{stripped}' has no symbols", " stripped+
 check_has("its program with symbols helps", out(VITRINE, "top", "--program=" + subject, without), " hold_on")
 os.remove(stripped)
 warned("no program", ["top", without], f"no names for '{stripped}'", " stripped+0x")
+# a file that ends too early says so, wherever it ends; "is empty" and "is no kind" only for the first bytes
+def truncated(what, data, step):
+    for n in [*range(1, len(data), step), len(data) - 1]:
+        status, _, errors = run(VITRINE, "top", "--no-symbols", file("truncated", data[:n]))
+        if n > 100 and (status != 3 or "truncated" not in errors):
+            check(f"{what}: the first {n} of {len(data)} bytes", (status, errors), (3, "... truncated ..."))
+            return
+    check(f"{what}: whole", run(VITRINE, "top", "--no-symbols", file("truncated", data))[0], 0)
+
+
+with open(mine, "rb") as f:
+    truncated("a profile of the library", f.read(), 37)
+packed = os.path.join(folder, "packed.pb.gz")
+out(VITRINE, "convert", mine, packed)
+with open(packed, "rb") as f:
+    truncated("a packed profile", f.read(), 97)
+cpu = os.path.join(folder, "cpu")
+run(VITRINE, "run", "--cpu", "-o", cpu, subject, "spin")
+with open(os.path.join(cpu, "subject.cpu"), "rb") as f:
+    truncated("a CPU profile of the library", f.read(), 37)
 nothing = file("nothing.heap", "heap profile: 0: 0 [0: 0] @ heapprofile\nMAPPED_LIBRARIES:\n")
 warned("a profile of nothing", ["top", nothing], f"'{nothing}': is a gperftools heap profile without samples", "0 of 0 shown")
 

@@ -13,6 +13,7 @@ THROUGH = {"app::small": 1000 * 1000, "app::large": 50 * 40000, "app::deep": 300
 
 
 def check_known(what, table, factor=1):
+    table = add_instances(table)
     for name, bytes_kept in KEPT.items():
         check_near(f"{what}: flat of {name}", table.get(name, (0, 0))[0], bytes_kept * factor, 0.001)
     for name, through in THROUGH.items():
@@ -27,7 +28,7 @@ table, total = top(heap)
 check_known("HEAPPROFILE", table)
 by_alloc, _ = top("--type=alloc_space", heap)
 check("allocated and freed", by_alloc["app::freed"][0], 100 * 11000)
-by_objects, _ = top("--type=inuse_objects", heap)
+by_objects = add_instances(top("--type=inuse_objects", heap)[0])
 check("objects", by_objects["app::Box::fill"][0], 1050)
 lines = out(VITRINE, "top", "--by=lines", heap)
 number = 1 + next(i for i, l in enumerate(open(os.path.join(HERE, "work.cc"))) if "keep(malloc(3000))" in l)

@@ -1,6 +1,7 @@
 /* subject.c - a program for `vitrine run`: takes one step after another.
  *
  *   grow          20 MB from hold_much, 5 MB from hold_on, then the 20 MB are freed
+ *   turns         100,000 blocks of 16 KiB, each freed before the next
  *   spin          0.3 s of CPU time
  *   contend       waits 0.1 s for a lock that a thread has, in wait_for_it
  *   line          reads a line and prints it
@@ -34,6 +35,14 @@ __attribute__((noinline)) static void hold_much(int i) {
 __attribute__((noinline)) static void hold_on(int i) {
     held[i] = malloc(BLOCK);
     __asm__ volatile("" ::: "memory");
+}
+
+static void turns(void) {
+    for (int i = 0; i < 100000; i++) {
+        held[0] = malloc(16384);
+        __asm__ volatile("" ::: "memory");
+        free(held[0]);
+    }
 }
 
 static void grow(void) {
@@ -108,6 +117,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         int number = i + 1 < argc ? atoi(argv[i + 1]) : 0;
         if (strcmp(argv[i], "grow") == 0) grow();
+        if (strcmp(argv[i], "turns") == 0) turns();
         if (strcmp(argv[i], "spin") == 0) spin();
         if (strcmp(argv[i], "contend") == 0) contend();
         if (strcmp(argv[i], "line") == 0) line();

@@ -204,3 +204,12 @@ def top(*argv):
     """Our own table as {name: (flat, cum)}, and the total."""
     data = json.loads(out(VITRINE, "top", "--json", *argv))
     return {r["name"]: (r["flat"], r["cum"]) for r in data["rows"]}, data["total"]
+
+
+def add_instances(table):
+    """Of top(): instances of a template as one, as the other tools have them."""
+    sums = {}
+    for name, (flat, cum) in table.items():
+        plain = re.sub(r"<[^<>]*>", "", name)
+        sums[plain] = tuple(a + b for a, b in zip(sums.get(plain, (0, 0)), (flat, cum)))
+    return sums

@@ -128,16 +128,37 @@ static void written_after_free(size_t n, int byte, int forge) {
     }
     settle(n);
 }
+static void *function(const char *name) {
+    void *f = dlsym(RTLD_DEFAULT, name);
+    MUST(f != NULL);
+    return f;
+}
+#define NEW "_Znwm"
+#define NEW_ARRAY "_Znam"
+#define NEW_ALIGNED "_ZnwmSt11align_val_t"
+#define DELETE "_ZdlPv"
+#define DELETE_ARRAY "_ZdaPv"
+/* A block of one operator, freed by another, or by C's functions. */
+static void mismatched(const char *maker, const char *freer, size_t n) {
+    void *(*make)(size_t, size_t) = (void *(*)(size_t, size_t))function(maker);
+    void (*give)(void *, size_t) = (void (*)(void *, size_t))function(freer);
+    give(make(n, 64), n); /* who does not know the second argument does not look at it */
+    settle(n);
+}
+static void resize_new(size_t n) {
+    void *(*make)(size_t) = (void *(*)(size_t))function(NEW);
+    void *p = realloc(make(n), 2 * n);
+    MUST(p != NULL);
+    settle(n);
+}
 static void sized(size_t n, size_t claimed) {
-    void (*sized_delete)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "_ZdlPvm");
-    MUST(sized_delete != NULL);
-    sized_delete(block_among_others(n), claimed);
+    void *(*make)(size_t) = (void *(*)(size_t))function(NEW);
+    void (*sized_delete)(void *, size_t) = (void (*)(void *, size_t))function("_ZdlPvm");
+    sized_delete(make(n), claimed);
     settle(n);
 }
 static void sized_c(size_t n, size_t claimed) {
-    void (*sized_free)(void *, size_t) =
-        (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
-    MUST(sized_free != NULL);
+    void (*sized_free)(void *, size_t) = (void (*)(void *, size_t))function("free_sized");
     sized_free(block_among_others(n), claimed);
     settle(n);
 }
@@ -147,6 +168,7 @@ static void sized_c(size_t n, size_t claimed) {
 #define STRANGE "not a pointer from malloc"
 #define DAMAGED "free list corrupted"
 #define SIZED "sized delete"
+#define OTHER "mismatched free"
 /* CASE(name, words, body): one row, one mistake. "WORDS*": only the secure library must catch it,
  * the default one goes on. "WORDS?": must be caught where the owner freed the block itself; while a
  * block freed by another thread is on its way home, the program may also go on. */
@@ -205,7 +227,26 @@ static void sized_c(size_t n, size_t claimed) {
     CASE(written_link_64, DAMAGED, written_after_free(64, 0, 1))                                   \
     CASE(sized_delete_more, SIZED "*", sized(64, 1000))                                            \
     CASE(sized_delete_large, SIZED "*", sized(MiB(1), MiB(3)))                                     \
-    CASE(free_sized_more, SIZED "*", sized_c(100, 5000))
+    CASE(sized_delete_less_64, SIZED "*", sized(64, 48))                                           \
+    CASE(sized_delete_less_1000, SIZED "*", sized(1000, 990))                                      \
+    CASE(sized_delete_less_5000, SIZED "*", sized(5000, 2000))                                     \
+    CASE(sized_delete_less_60000, SIZED "*", sized(60000, 64))                                     \
+    CASE(sized_delete_less_1m, SIZED "*", sized(MiB(1), MiB(1) - 4096))                            \
+    CASE(free_sized_more, SIZED "*", sized_c(100, 5000))                                           \
+    CASE(free_sized_less, SIZED "*", sized_c(5000, 100))                                           \
+    CASE(malloc_delete_64, OTHER "*", mismatched("malloc", DELETE, 64))                            \
+    CASE(malloc_delete_array_5000, OTHER "*", mismatched("malloc", DELETE_ARRAY, 5000))            \
+    CASE(malloc_delete_1m, OTHER "*", mismatched("malloc", DELETE, MiB(1)))                        \
+    CASE(new_free_64, OTHER "*", mismatched(NEW, "free", 64))                                      \
+    CASE(new_free_20000, OTHER "*", mismatched(NEW, "free", 20000))                                \
+    CASE(new_free_1m, OTHER "*", mismatched(NEW, "free", MiB(1)))                                  \
+    CASE(new_delete_array_16, OTHER "*", mismatched(NEW, DELETE_ARRAY, 16))                        \
+    CASE(new_array_delete_16, OTHER "*", mismatched(NEW_ARRAY, DELETE, 16))                        \
+    CASE(new_array_sized_delete, OTHER "*", mismatched(NEW_ARRAY, "_ZdlPvm", 1000))                \
+    CASE(new_array_free_300000, OTHER "*", mismatched(NEW_ARRAY, "free", 300000))                  \
+    CASE(new_aligned_free, OTHER "*", mismatched(NEW_ALIGNED, "free", 500))                        \
+    CASE(new_aligned_delete_array, OTHER "*", mismatched(NEW_ALIGNED, DELETE_ARRAY, 500))          \
+    CASE(realloc_of_new, OTHER "*", resize_new(100))
 
 #define AS_FUNCTION(name, words, body)                                                             \
     static void do_##name(void) { body; }

@@ -40,3 +40,18 @@ done
 nm -uA "$VT_A" | grep -E '__(cxa_|gxx_)|_Unwind_|_ZS|_ZNS' | grep -v '__cxa_atexit$' >"$TMP/cxx"
 grep -q ' w __cxa_throw$' "$TMP/cxx" || fail "expected a weak __cxa_throw in the archive, saw: $(cat "$TMP/cxx")"
 ! grep ' U ' "$TMP/cxx" || fail "expected no name of the C++ runtime that must be there, see above"
+
+# An option that cannot work without our package's flags says so, once; with them it works.
+compile "$TMP/user" static_user.c -static "${libs[@]}"
+(cd "$TMP" && VITRINE=cpu_profile=x.prof timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
+died $? "cpu_profile without the flags"
+[ "$(cat "$TMP/err")" = "vitrine: warning: no effect of option 'cpu_profile': the program was linked without -Wl,-u,vt_profiler_functions (see pkg-config --static --libs vitrine)" ] ||
+    fail "cpu_profile without the flags: expected one line that says so, saw '$(cat "$TMP/err")'"
+[ ! -e "$TMP/x.prof" ] || fail "expected no profile without the flags"
+compile "$TMP/user" static_user.c -static -Wl,-u,vt_profiler_functions "${libs[@]}"
+(cd "$TMP" && VITRINE=cpu_profile=x.prof timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
+died $? "cpu_profile with the flags"
+[ ! -s "$TMP/err" ] && [ -s "$TMP/x.prof" ] || fail "cpu_profile with the flags: expected a profile and no word, saw '$(cat "$TMP/err")'"
+(cd "$TMP" && VITRINE=cpu_profile=none/x.prof timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
+[ "$(cat "$TMP/err")" = "vitrine: warning: no CPU profile 'none/x.prof': no such file or directory" ] ||
+    fail "no CPU profile: expected one line that says why, saw '$(cat "$TMP/err")'"

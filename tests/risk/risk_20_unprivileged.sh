@@ -33,7 +33,16 @@ else
     say "part skipped: strace is not here or may not trace"
 fi
 
-if have gdb; then
+# can_call: gdb may trace here, and calls a function of a plain program. gdb 13 cannot on processors whose registers take more
+# room than it knows ("couldn't write extended state status").
+can_call() {
+    gdb -nx -q -batch -ex 'break main' -ex run -ex 'print ((int (*)(void)) getpid)() > 0' "$TMP/public/workout" 2>&1 |
+        grep -q '^\$1 = 1$'
+}
+
+if have gdb && ! can_call; then
+    say "part skipped: gdb cannot call a function of a program here"
+elif have gdb; then
     cat >"$TMP/commands" <<'END'
 set confirm off
 set pagination off
@@ -52,19 +61,15 @@ END
     timeout -k 10 "$LIMIT" gdb -nx -q -batch -ex "set environment LD_PRELOAD $VT_SO" -x "$TMP/commands" \
         "$TMP/public/workout" >"$TMP/gdb" 2>&1
     died $? "under gdb"
-    if grep -q 'ptrace: Operation not permitted' "$TMP/gdb"; then
-        say "part skipped: gdb may not trace here"
-    else
-        grep -q '^\$[0-9]* = 1$' "$TMP/gdb" || {
-            tail -20 "$TMP/gdb"
-            fail "gdb: expected a malloc called by hand to work"
-        }
-        grep -q 'exited normally' "$TMP/gdb" || {
-            tail -20 "$TMP/gdb"
-            fail "gdb: expected a normal exit"
-        }
-        n=$((n + 1)); say "ok: under gdb, malloc and free called from its prompt"
-    fi
+    grep -q '^\$[0-9]* = 1$' "$TMP/gdb" || {
+        tail -20 "$TMP/gdb"
+        fail "gdb: expected a malloc called by hand to work"
+    }
+    grep -q 'exited normally' "$TMP/gdb" || {
+        tail -20 "$TMP/gdb"
+        fail "gdb: expected a normal exit"
+    }
+    n=$((n + 1)); say "ok: under gdb, malloc and free called from its prompt"
 else
     say "part skipped: gdb is not installed"
 fi

@@ -34,12 +34,51 @@
 #define MALLCTL_ARENAS_ALL 4096
 #define MALLCTL_ARENAS_DESTROYED 4097
 
-#if defined(__cplusplus) && __cplusplus >= 201103L
-#define JEMALLOC_NOTHROW noexcept
-#elif defined(__cplusplus)
-#define JEMALLOC_NOTHROW throw()
+/* What the original declares its functions with; programs declare theirs with it, too. */
+#define JEMALLOC_HAVE_ATTR
+#define JEMALLOC_HAVE_ATTR_ALLOC_SIZE
+#define JEMALLOC_HAVE_ATTR_COLD
+#define JEMALLOC_HAVE_ATTR_DEPRECATED
+#define JEMALLOC_HAVE_ATTR_FALLTHROUGH
+#define JEMALLOC_HAVE_ATTR_FORMAT_ARG
+#define JEMALLOC_HAVE_ATTR_FORMAT_GNU_PRINTF
+#define JEMALLOC_HAVE_ATTR_FORMAT_PRINTF
+#define JEMALLOC_OVERRIDE_MEMALIGN
+#define JEMALLOC_OVERRIDE_PVALLOC
+#define JEMALLOC_OVERRIDE_VALLOC
+#define JEMALLOC_CONFIG_ENV
+#define JEMALLOC_CONFIG_FILE
+#define JEMALLOC_USE_CXX_THROW
+#define JEMALLOC_USABLE_SIZE_CONST
+#define JEMALLOC_ALLOCATOR
+#define JEMALLOC_RESTRICT_RETURN
+#define JEMALLOC_ATTR(s) __attribute__((s))
+#define JEMALLOC_ALIGNED(s) JEMALLOC_ATTR(aligned(s))
+#define JEMALLOC_ALLOC_SIZE(s) JEMALLOC_ATTR(alloc_size(s))
+#define JEMALLOC_ALLOC_SIZE2(s1, s2) JEMALLOC_ATTR(alloc_size(s1, s2))
+#define JEMALLOC_COLD JEMALLOC_ATTR(__cold__)
+#ifndef JEMALLOC_EXPORT
+#define JEMALLOC_EXPORT JEMALLOC_ATTR(visibility("default"))
+#endif
+#define JEMALLOC_FALLTHROUGH JEMALLOC_ATTR(fallthrough)
+#define JEMALLOC_FORMAT_ARG(i) JEMALLOC_ATTR(__format_arg__(i))
+#ifdef __clang__
+#define JEMALLOC_FORMAT_PRINTF(s, i) JEMALLOC_ATTR(format(printf, s, i))
 #else
-#define JEMALLOC_NOTHROW
+#define JEMALLOC_FORMAT_PRINTF(s, i) JEMALLOC_ATTR(format(gnu_printf, s, i))
+#endif
+#define JEMALLOC_NOINLINE JEMALLOC_ATTR(noinline)
+#define JEMALLOC_NOTHROW JEMALLOC_ATTR(nothrow)
+#define JEMALLOC_SECTION(s) JEMALLOC_ATTR(section(s))
+#define JEMALLOC_SYS_NOTHROW JEMALLOC_NOTHROW
+#define JEMALLOC_WARN_ON_USAGE(warning_message) JEMALLOC_ATTR(deprecated(warning_message))
+/* Behind the parameters, as libc has it. */
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define JEMALLOC_CXX_THROW noexcept(true)
+#elif defined(__cplusplus)
+#define JEMALLOC_CXX_THROW throw()
+#else
+#define JEMALLOC_CXX_THROW
 #endif
 
 #ifdef __cplusplus
@@ -53,40 +92,41 @@ extern const char *malloc_conf_2_conf_harder; /* the same, and MALLOC_CONF does 
 extern void (*malloc_message)(void *opaque, const char *s);
 
 /* stdlib.h has some of these, for some standards. NOLINTBEGIN(readability-redundant-declaration) */
-void *malloc(size_t size) JEMALLOC_NOTHROW;
-void *calloc(size_t num, size_t size) JEMALLOC_NOTHROW;
-int posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *aligned_alloc(size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *realloc(void *ptr, size_t size) JEMALLOC_NOTHROW;
-void free(void *ptr) JEMALLOC_NOTHROW;
-void free_sized(void *ptr, size_t size) JEMALLOC_NOTHROW;
-void free_aligned_sized(void *ptr, size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *memalign(size_t alignment, size_t size) JEMALLOC_NOTHROW;
-void *valloc(size_t size) JEMALLOC_NOTHROW;
-void *pvalloc(size_t size) JEMALLOC_NOTHROW;
-size_t malloc_usable_size(void *ptr) JEMALLOC_NOTHROW; /* 0 for NULL */
+void *malloc(size_t size) JEMALLOC_CXX_THROW;
+void *calloc(size_t num, size_t size) JEMALLOC_CXX_THROW;
+int posix_memalign(void **memptr, size_t alignment, size_t size) JEMALLOC_CXX_THROW;
+void *aligned_alloc(size_t alignment, size_t size) JEMALLOC_CXX_THROW;
+void *realloc(void *ptr, size_t size) JEMALLOC_CXX_THROW;
+void free(void *ptr) JEMALLOC_CXX_THROW;
+void free_sized(void *ptr, size_t size) JEMALLOC_CXX_THROW;
+void free_aligned_sized(void *ptr, size_t alignment, size_t size) JEMALLOC_CXX_THROW;
+void *memalign(size_t alignment, size_t size) JEMALLOC_CXX_THROW;
+void *valloc(size_t size) JEMALLOC_CXX_THROW;
+void *pvalloc(size_t size) JEMALLOC_CXX_THROW;
+size_t malloc_usable_size(void *ptr) JEMALLOC_CXX_THROW; /* 0 for NULL */
 /* NOLINTEND(readability-redundant-declaration) */
 
-void *mallocx(size_t size, int flags) JEMALLOC_NOTHROW; /* NULL: no memory */
-void *rallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
+void *mallocx(size_t size, int flags) JEMALLOC_CXX_THROW; /* NULL: no memory */
+void *rallocx(void *ptr, size_t size, int flags) JEMALLOC_CXX_THROW;
 /* Where it is: to size + extra bytes if possible. Returns what it has then, which may be less than size. */
-size_t xallocx(void *ptr, size_t size, size_t extra, int flags) JEMALLOC_NOTHROW;
-size_t sallocx(const void *ptr, int flags) JEMALLOC_NOTHROW; /* what it has */
-void dallocx(void *ptr, int flags) JEMALLOC_NOTHROW;
-void sdallocx(void *ptr, size_t size, int flags) JEMALLOC_NOTHROW;
-size_t nallocx(size_t size, int flags) JEMALLOC_NOTHROW; /* what mallocx would give; 0: too large */
+size_t xallocx(void *ptr, size_t size, size_t extra, int flags) JEMALLOC_CXX_THROW;
+size_t sallocx(const void *ptr, int flags) JEMALLOC_CXX_THROW; /* what it has */
+void dallocx(void *ptr, int flags) JEMALLOC_CXX_THROW;
+void sdallocx(void *ptr, size_t size, int flags) JEMALLOC_CXX_THROW;
+size_t nallocx(size_t size,
+               int flags) JEMALLOC_CXX_THROW; /* what mallocx would give; 0: too large */
 
 /* Read and write what has a name, "stats.allocated" for one. 0 or an error of errno.h: ENOENT, EINVAL (a length), EPERM, EAGAIN,
  * EFAULT. */
 int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp,
-            size_t newlen) JEMALLOC_NOTHROW;
-int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) JEMALLOC_NOTHROW;
+            size_t newlen) JEMALLOC_CXX_THROW;
+int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) JEMALLOC_CXX_THROW;
 int mallctlbymib(const size_t *mib, size_t miblen, void *oldp, size_t *oldlenp, void *newp,
-                 size_t newlen) JEMALLOC_NOTHROW;
+                 size_t newlen) JEMALLOC_CXX_THROW;
 
 /* Statistics to a function, or to where messages go. Letters in opts: J for JSON; the others leave parts out: g m d a b l x e h */
 void malloc_stats_print(void (*write_cb)(void *opaque, const char *s), void *cbopaque,
-                        const char *opts) JEMALLOC_NOTHROW;
+                        const char *opts) JEMALLOC_CXX_THROW;
 
 /* The same with je_ before the name. */
 #define JEMALLOC_ALSO(name) extern __typeof__(name) je_##name
@@ -118,7 +158,7 @@ extern const char *je_malloc_conf;
 extern void (*je_malloc_message)(void *opaque, const char *s);
 
 /* What an arena takes its memory by, but for arena 0, whose hooks are kept and never called. They are called with no lock held and may
- * allocate. False means success, but for alloc. decommit, split and merge are never called. */
+ * allocate. False means success, but for alloc. docs/decisions/extents.md has which is called, when. */
 typedef struct extent_hooks_s extent_hooks_t;
 typedef void *(extent_alloc_t)(extent_hooks_t *hooks, void *new_addr, size_t size, size_t alignment,
                                bool *zero, bool *commit, unsigned arena_ind);

@@ -7,6 +7,7 @@ import tempfile
 import lib
 
 ABORTED, SEGMENTATION = -6, -11
+SYMBOLIZER = "/usr/bin/pprof-symbolize"
 BEFORE = "memory stomping bug: a word before object at X has been corrupted"
 AFTER = "memory stomping bug: a word after object at X has been corrupted"
 MISMATCH = "memory allocation/deallocation mismatch at X: allocated with {} being deallocated with {}"
@@ -18,15 +19,37 @@ CASES = {                                           # what ours says; None as th
     "malloc_delete": (MISMATCH.format("malloc", "delete"), True),
     "new_array_delete": (MISMATCH.format("new []", "delete"), True),
     "new_free": (MISMATCH.format("new", "free"), True),
+    "new_delete_array": (MISMATCH.format("new", "delete []"), True),
+    "malloc_delete_array": (MISMATCH.format("malloc", "delete []"), True),
+    "new_array_free": (MISMATCH.format("new []", "free"), True),
     "wrong_size": ("Check failed: the block has another size: right size must be passed to sized delete", None),
 }
 WRITTEN = [r"Found a corrupted memory buffer in MallocBlock \(may be offset from user ptr\): buffer index: 0, buffer ptr: X, "
-           r"size of buffer: \d+", r"Buffer byte \d+ is 0x01 \(should be 0xcd\)\.", "Deleted by thread X", "    @ X ",
+           r"size of buffer: \d+", r"Buffer byte \d+ is 0x01 \(should be 0xcd\)\.", "Deleted by thread X", "    @ X .*",
            r"Memory was written to after being freed\.  MallocBlock: X, user ptr: X, size: \d+\..*"]
 
 
 def said(text):
     return [re.sub(r"0x[0-9a-f]{6,}", "X", line) for line in text.splitlines()]
+
+
+def functions(text):
+    found = re.findall(r"^    @ 0x[0-9a-f]+ (.*)$", text, re.M)
+    return [name.removesuffix("()") for name in found]
+
+
+def names(library):
+    """Of the functions on the stack of who freed a block; theirs asks another program for them."""
+    ours = functions(lib.run("./mistakes", "written", status=ABORTED, LD_LIBRARY_PATH=lib.LIB).stderr)
+    lib.equal([ours[0], ours[1], ours[-1]], ["written", "main", "_start"], library + ": functions")
+    if library == "tcmalloc_debug" and os.path.exists(SYMBOLIZER):
+        theirs = functions(lib.run("./mistakes", "written", status=ABORTED, PPROF_PATH=SYMBOLIZER).stderr)
+        lib.equal([theirs[0], theirs[1], theirs[-1]], ["written", "main", "_start"], "the original: functions")
+    off = lib.run("./mistakes", "written", status=ABORTED, LD_LIBRARY_PATH=lib.LIB, TCMALLOC_SYMBOLIZE_STACKTRACE="0").stderr
+    lib.equal(set(functions(off)), {""}, library + ": no names are asked for")
+    lib.run("strip", "-o", "stripped", "mistakes")
+    ours = functions(lib.run("./stripped", "written", status=ABORTED, LD_LIBRARY_PATH=lib.LIB).stderr)
+    lib.equal((ours[0], any(name.startswith("__libc_start") for name in ours)), ("", True), library + ": stripped")
 
 
 def check(library):
@@ -40,6 +63,7 @@ def check(library):
         for pattern in WRITTEN:
             if not any(re.fullmatch(pattern, line) for line in lines):
                 lib.fail(f"{library} written, {where}: no line {pattern}")
+    names(library)
     ours = lib.run("./mistakes", "right", LD_LIBRARY_PATH=lib.LIB).stdout
     lib.equal(ours, lib.run("./mistakes", "right").stdout, f"{library} without mistakes")
     lib.equal(lib.run("./mistakes", "massive", LD_LIBRARY_PATH=lib.LIB).stdout, "1\n", "massive")

@@ -66,6 +66,36 @@ def profiles():
     has(err, "MB freed cumulatively")
 
 
+def dumped(*arguments, library, **variables):
+    """Why each file was written, without the last, which is that of the exit."""
+    done = lib.run("./intervals", *arguments, LD_PRELOAD=library, HEAPPROFILE="i", **variables)
+    return re.findall(r"^Dumping heap profile to i\.\d+\.heap \((.*)\)$", done.stderr, re.M)[:-1]
+
+
+def intervals():
+    """A dump for one of the intervals counts for all of them. The first that is due gives the reason."""
+    lib.build("intervals.c", "intervals")
+    ours, theirs = os.path.join(lib.LIB, "libtcmalloc.so.4"), os.path.join(lib.THEIRS, "libtcmalloc.so.4")
+    allocation, freed, inuse = "HEAP_PROFILE_ALLOCATION_INTERVAL", "HEAP_PROFILE_DEALLOCATION_INTERVAL", "HEAP_PROFILE_INUSE_INTERVAL"
+    steps = ["+5", "-2", "+3", "-4", "+9", "-6", "+4", "-1", "+7"]
+    for variables in ({allocation: "3", freed: "0", inuse: "0"}, {allocation: "0", freed: "2", inuse: "0"},
+                      {allocation: "0", freed: "0", inuse: "3"}, {allocation: "3", freed: "2", inuse: "2"},
+                      {allocation: "4", freed: "3", inuse: "0"}, {allocation: "5", freed: "0", inuse: "2"},
+                      {allocation: "0", freed: "2", inuse: "3"}, {allocation: "7", freed: "5", inuse: "4"}):
+        # half a block more than so many, where "more than" and "at least" are the same
+        variables = {name: str(int(n) * (1 << 20) - (1 << 19)) if n != "0" else "0" for name, n in variables.items()}
+        seen = dumped(*steps, library=ours, **variables)
+        if os.path.exists(theirs):
+            lib.equal(seen, dumped(*steps, library=theirs, **variables), f"dumps with {variables}")
+    # 800 kB of small blocks are freed, with no malloc between: a dump for each 4 kB, but for what threads count in bulk
+    seen = dumped("small", library=ours, **{allocation: "0", freed: "4000", inuse: "0"})
+    lib.equal(170 <= len(seen) <= 200, True, f"{len(seen)} dumps while small blocks are freed")
+    # 3 MiB, a dump by time, 3 MiB: no 5 MiB since the last dump
+    why = dumped("+3", "wait", "+3", library=ours, HEAP_PROFILE_TIME_INTERVAL="1", **{allocation: str(5 << 20), inuse: "0"})
+    lib.equal(why[0], "1 sec since the last dump", "a dump by time")
+    lib.equal([line for line in why if "allocated" in line], [], "dumps after one by time")
+
+
 def ranks():
     """Processes of a parallel job do not share a file."""
     rows = [({"PMIX_RANK": "3"}, r"{}\.rank-3"), ({"PMI_RANK": "4"}, r"{}\.rank-4"),
@@ -179,7 +209,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         lib.build("asks.c", "asks")
-        for part in (properties, limits, profiles, ranks, releases, children, mistakes, mmap_log, set_uid):
+        for part in (properties, limits, profiles, intervals, ranks, releases, children, mistakes, mmap_log, set_uid):
             part()
         os.chdir("/")
 

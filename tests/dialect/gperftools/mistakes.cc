@@ -25,6 +25,9 @@ static void over_verify_one() { p = made(), p[100] = 1, MallocExtension_VerifyMa
 static void malloc_delete() { ::operator delete(p = made()); }
 static void new_array_delete() { ::operator delete(::operator new[](100)); }
 static void new_free() { free(::operator new(100)); }
+static void new_delete_array() { ::operator delete[](::operator new(100)); }
+static void malloc_delete_array() { ::operator delete[](p = made()); }
+static void new_array_free() { free(::operator new[](100)); }
 static void written() { p = made(), free(p), p[5] = 1; }
 static void wrong_size() { ::operator delete(::operator new(100), size_t(50)); }
 static void massive() { printf("%d\n", malloc(size_t(-1000)) == nullptr); }
@@ -95,6 +98,9 @@ int main(int argc, char **argv) {
                  {"malloc_delete", malloc_delete},
                  {"new_array_delete", new_array_delete},
                  {"new_free", new_free},
+                 {"new_delete_array", new_delete_array},
+                 {"malloc_delete_array", malloc_delete_array},
+                 {"new_array_free", new_array_free},
                  {"written", written},
                  {"wrong_size", wrong_size},
                  {"massive", massive},

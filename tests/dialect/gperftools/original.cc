@@ -160,9 +160,10 @@ int main() {
     printf("tc %zu\n", tc_malloc_size(kept = tc_malloc(100)));
 
     Allocator allocator;
+    SysAllocator *before = e->GetSystemAllocator();
     e->SetSystemAllocator(&allocator);
     printf("allocator %d\n", e->GetSystemAllocator() == &allocator);
-    e->SetSystemAllocator(nullptr);
+    e->SetSystemAllocator(before); /* theirs cannot do without one */
     Mine mine;
     try {
         throw mine;

@@ -44,7 +44,9 @@ def main():
             options = ["-DMINIMAL"] if "minimal" in library else []
             lib.build("original.cc", "program", *options, "-l" + library)
             theirs = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536").stdout
-            ours = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB).stdout
+            done = lib.run("./program", TCMALLOC_SAMPLE_PARAMETER="65536", LD_LIBRARY_PATH=lib.LIB)
+            ours = done.stdout
+            lib.equal(done.stderr.count("no memory comes from the 'SysAllocator'"), 1, library + ": a SysAllocator is refused")
             if shape(theirs) != shape(ours):
                 lib.fail(library + ": theirs and ours differ\n" + "\n".join(difflib.unified_diff(shape(theirs), shape(ours))))
             for line in theirs.splitlines():

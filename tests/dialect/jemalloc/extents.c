@@ -376,6 +376,115 @@ static void *as_threads_arena(void *unused) {
     return unused;
 }
 
+/* ---- which hook is called, when ---- */
+
+static _Atomic unsigned n_offers, n_splits, n_merges, n_decommits, n_commits;
+static _Atomic bool is_uncut, decommits;
+
+static bool refuse(extent_hooks_t *hooks, void *at, size_t size, bool committed, unsigned arena) {
+    (void)hooks, (void)at, (void)size, (void)committed, (void)arena;
+    n_offers++;
+    return true;
+}
+static bool note_split(extent_hooks_t *hooks, void *at, size_t size, size_t a, size_t b,
+                       bool committed, unsigned arena) {
+    (void)hooks, (void)at, (void)committed, (void)arena;
+    EXPECT(a + b == size && a % 4096 == 0 && b > 0);
+    allocate_inside();
+    n_splits++;
+    return is_uncut;
+}
+static bool note_merge(extent_hooks_t *hooks, void *a, size_t size_a, void *b, size_t size_b,
+                       bool committed, unsigned arena) {
+    (void)hooks, (void)committed, (void)arena;
+    EXPECT((char *)a + size_a == (char *)b && size_b > 0);
+    allocate_inside();
+    n_merges++;
+    return false;
+}
+static bool note_decommit(extent_hooks_t *hooks, void *at, size_t size, size_t offset,
+                          size_t length, unsigned arena) {
+    (void)hooks, (void)size, (void)arena;
+    n_decommits++;
+    return !decommits || madvise((char *)at + offset, length, MADV_DONTNEED) != 0;
+}
+static bool note_commit(extent_hooks_t *hooks, void *at, size_t size, size_t offset, size_t length,
+                        unsigned arena) {
+    (void)hooks, (void)at, (void)size, (void)offset, (void)length, (void)arena;
+    n_commits++;
+    return false;
+}
+
+static unsigned noting_arena(extent_hooks_t *hooks) {
+    begin();
+    n_offers = n_splits = n_merges = n_decommits = n_commits = 0;
+    is_uncut = decommits = false;
+    *hooks = mine;
+    hooks->dalloc = refuse;
+    hooks->split = note_split;
+    hooks->merge = note_merge;
+    hooks->decommit = note_decommit;
+    hooks->commit = note_commit;
+    return create(hooks);
+}
+
+static size_t large(void) {
+    size_t n, len = sizeof(n);
+    EXPECT(mallctl("arenas.lextent.0.size", &n, &len, NULL, 0) == 0);
+    return n;
+}
+
+static void cascade(void) {
+    extent_hooks_t hooks;
+    unsigned arena = noting_arena(&hooks);
+    size_t n = large();
+    errno = 7;
+    char *p = mallocx(2 * n, IN(arena));
+    say("a block that is there leaves errno alone", errno == 7);
+    n_splits = 0;
+    memset(p, 1, 2 * n);
+    say("a large block shrinks where it is", xallocx(p, n, 0, IN(arena)) == n);
+    say("split is called", n_splits > 0);
+    EXPECT(act(arena, "purge") == 0);
+    say("purge offers the rest to dalloc", n_offers > 0);
+    say("then to decommit", n_decommits > 0);
+    say("then it is purged", n_purged >= n);
+    n_merges = 0;
+    bool is_longer = xallocx(p, 2 * n, 0, IN(arena)) == 2 * n;
+    say("it grows again, and merge is called", !is_longer || n_merges > 0);
+    say("commit is not, as nothing was decommitted", n_commits == 0);
+    decommits = true;
+    EXPECT(xallocx(p, n, 0, IN(arena)) == n && act(arena, "purge") == 0);
+    is_longer = xallocx(p, 2 * n, 0, IN(arena)) == 2 * n;
+    say("what was decommitted is committed before its use", !is_longer || n_commits > 0);
+    EXPECT(p[0] == 1 && p[n - 1] == 1);
+    is_uncut = true;
+    size_t before = sallocx(p, 0);
+    say("where split refuses a block stays", xallocx(p, n / 2, 0, IN(arena)) == before);
+    char *q = mallocx(n, IN(arena));
+    say("others are there all the same", q != NULL && is_known(q, n));
+    is_uncut = false;
+    dallocx(p, IN(arena));
+    dallocx(q, IN(arena));
+    EXPECT(act(arena, "destroy") == 0);
+    say("destroy is called", n_destroyed > 0);
+}
+
+static void at_once(void) {
+    extent_hooks_t hooks;
+    unsigned arena = noting_arena(&hooks);
+    char name[64];
+    ssize_t ms = 0;
+    snprintf(name, sizeof(name), "arena.%u.dirty_decay_ms", arena);
+    EXPECT(mallctl(name, NULL, NULL, &ms, sizeof(ms)) == 0);
+    char *p = mallocx(2 * large(), IN(arena));
+    n_offers = n_purged = 0;
+    memset(p, 1, 2 * large());
+    dallocx(p, IN(arena));
+    say("with dirty_decay_ms 0 it is offered and purged at once", n_offers > 0 && n_purged > 0);
+    EXPECT(act(arena, "destroy") == 0);
+}
+
 /* ---- ours ---- */
 
 static void figures(void) {
@@ -564,6 +673,8 @@ int main(int argc, char **argv) {
     giving_back();
     keeping();
     nothing_left();
+    cascade();
+    at_once();
     EXPECT(pthread_create(&thread, NULL, as_threads_arena, NULL) == 0);
     pthread_join(thread, NULL);
     return 0;

@@ -45,7 +45,21 @@ else
     say "part skipped: no mount namespaces here, so no /etc/malloc.conf"
 fi
 [ "$(JE_MALLOC_CONF=prof_prefix:env run "$TMP/conf")" = "19 env 10000 -1 free" ] || fail "JE_MALLOC_CONF"
-MALLOC_CONF=confirm_conf:true,zero:false timeout -k 10 "$LIMIT" "$TMP/conf" 2>&1 >/dev/null | grep -qxF '<jemalloc>: -- Set conf value: zero:false' || fail "confirm_conf"
+cat >"$TMP/nine" <<'END'
+<jemalloc>: malloc_conf #1 (string specified via --with-malloc-conf): ""
+<jemalloc>: malloc_conf #2 (string pointed to by the global variable malloc_conf): ""
+<jemalloc>: malloc_conf #3 ("name" of the file referenced by the symbolic link named /etc/malloc.conf): ""
+<jemalloc>: malloc_conf #4 (value of the environment variable MALLOC_CONF): "confirm_conf:true,zero:false,narenas:2,lg_prof_sample:17"
+<jemalloc>: -- Set conf value: confirm_conf:true
+<jemalloc>: -- Set conf value: zero:false
+<jemalloc>: -- Set conf value: narenas:2
+<jemalloc>: -- Set conf value: lg_prof_sample:17
+<jemalloc>: malloc_conf #5 (string pointed to by the global variable malloc_conf_2_conf_harder): ""
+END
+if [ ! -L /etc/malloc.conf ]; then
+    said confirm_conf:true,zero:false,narenas:2,lg_prof_sample:17 >"$TMP/err"
+    diff "$TMP/nine" "$TMP/err" || fail "confirm_conf (<: the original, >: ours)"
+fi
 timeout -k 10 "$LIMIT" "$TMP/conf" hear >/dev/null || fail "malloc_message of the program: status $?"
 
 # a thread of ours gives memory back

@@ -131,10 +131,10 @@ static void *count(void *is_new) {
     EXPECT(is_new == NULL || (a0 < 10000 && d0 < 10000));
     for (int i = 0; i < 2000; i++) blocks[i] = malloc(100);
     EXPECT(mallctl("thread.allocated", &a1, &len, NULL, 0) == 0);
-    EXPECT(a1 - a0 >= 200000 && a1 - a0 < 240000);
+    EXPECT(a1 - a0 == 224000);
     for (int i = 0; i < 2000; i++) free(blocks[i]);
     EXPECT(mallctl("thread.deallocated", &d1, &len, NULL, 0) == 0);
-    EXPECT(d1 - d0 >= 200000 && d1 - d0 < 240000);
+    EXPECT(d1 - d0 == 224000);
     a0 = a1;
     free(malloc(1000000));
     EXPECT(mallctl("thread.allocated", &a1, &len, NULL, 0) == 0);
@@ -167,7 +167,7 @@ static void count_with_an_arena(void) {
         EXPECT(a1 - a0 >= 300000 && a1 - a0 < 360000 && d1 - d0 < 30000);
         for (int i = 0; i < 2000; i++) free(blocks[i]);
         EXPECT(mallctl("thread.deallocated", &d1, &len, NULL, 0) == 0);
-        EXPECT(d1 - d0 >= 200000 && d1 - d0 < 240000);
+        EXPECT(d1 - d0 == 224000);
     }
 }
 

@@ -194,6 +194,18 @@ static void check_new(void) {
     CHECK_TRUE(mi_new_nothrow((size_t)PTRDIFF_MAX + 1) == NULL);
 }
 
+/* Nothing is there, and nothing happens: mimalloc's own tests free the last of these. */
+static void check_low_pointers(void) {
+    static const uintptr_t low[] = {1, 7, 8, 16, 100, 4096, 0x10000, 0x3990080};
+    for (unsigned i = 0; i < sizeof low / sizeof low[0]; i++) {
+        mi_free((void *)low[i]);
+        free((void *)low[i]);
+    }
+    char *p = mi_malloc(100); /* all is as it was */
+    CHECK_TRUE(p != NULL);
+    mi_free(p);
+}
+
 static unsigned n_errors;
 static int last_error;
 static void on_error(int err, void *arg) {
@@ -341,6 +353,7 @@ int main(void) {
     check_aligned_at();
     check_texts();
     check_new();
+    check_low_pointers();
     check_errors();
     check_output();
     check_options();

@@ -54,14 +54,17 @@ static const struct vt_heap_row two_rows[] = {
      .inuse_objects = 10,
      .inuse_bytes = 640,
      .alloc_objects = 20,
-     .alloc_bytes = 1280},
+     .alloc_bytes = 1280,
+     .inuse_samples = 1,
+     .alloc_samples = 2},
     {.pc = stack_b, .n_pcs = 2}, /* nothing in it: left out */
     {.pc = stack_b,
      .n_pcs = 2,
      .seen_alloc_objects = 1,
      .seen_alloc_bytes = 32,
      .alloc_objects = 1,
-     .alloc_bytes = 32},
+     .alloc_bytes = 32,
+     .alloc_samples = 1},
 };
 
 __attribute__((unused)) static char *written_rows(enum vt_heap_format format,

@@ -75,7 +75,7 @@ static const char cpu_expected[] =
     STRING("\x03", "cpu") STRING("\x0b", "nanoseconds") "\x0a\x04\x08\x03\x10\x04"
     "\x48\x01" "\x50\x02" /* time, duration */
     "\x5a\x04\x08\x03\x10\x04" "\x60\x80\xad\xe2\x04" /* cpu/nanoseconds, 10,000,000 */
-    STRING("\x13", "vitrine CPU profile") "\x68\x05" "\x70\x03" /* comment, default type */
+    STRING("\x13", "vitrine CPU profile") "\x68\x05" /* comment */
     MAPPINGS("\x06", "\x07", "\x08")
     "\x22\x09\x08\x01\x10\x02\x18\x90\xa0\x80\x02" /* 0x401010: where it was interrupted */
     "\x22\x09\x08\x02\x10\x02\x18\xff\xa1\x80\x02" /* 0x4010ff: the call */
@@ -85,7 +85,8 @@ static const char cpu_expected[] =
     "\x1a\x04\x08\x09\x10\x0a"
     "\x1a\x04\x08\x0b\x10\x0c"
     "\x22\x06\x08\x03\x10\x00\x18\x00" /* not known */
-    "\x12\x07\x0a\x01\x03\x12\x02\x01\x64";
+    "\x12\x07\x0a\x01\x03\x12\x02\x01\x64"
+    "\x70\x03"; /* default type: the end */
 
 static const char wall_values[] = "\x12\x06\x03\xb1\x02\xac\x02\x05" /* 3 samples, 305 = 300 + 5 ns */;
 /* clang-format on */

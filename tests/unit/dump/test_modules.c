@@ -221,7 +221,11 @@ TEST(modules, the_section_is_the_text_of_proc_maps) {
     *strchr(maps, '\n') = '\0'; /* the program's first mapping: nothing changes there */
     assert_non_null(strstr(section, maps));
     assert_non_null(strstr(section, "libc.so"));
-    assert_null(strchr(section, '#'));
+    assert_null(strstr(section, "# no "));
+    const char *ids = strchr(section, '#'); /* behind the maps, and nothing behind them */
+    assert_non_null(ids);
+    assert_true(strncmp(ids, "# build-id ", 11) == 0);
+    assert_null(strstr(ids, " r-xp "));
 }
 
 TEST_WITH(modules, without_proc_the_section_says_so_and_lists_the_modules,
@@ -234,6 +238,7 @@ TEST_WITH(modules, without_proc_the_section_says_so_and_lists_the_modules,
     char perms[8], device[16], path[4096];
     unsigned n_executable = 0;
     for (const char *s = strchr(section, '\n') + 1; *s != '\0'; s = strchr(s, '\n') + 1) {
+        if (strncmp(s, "# build-id ", 11) == 0) continue;
         snprintf(line, sizeof(line), "%.*s", (int)(strchr(s, '\n') - s), s);
         assert_int_equal(sscanf(line, "%lx-%lx %7s %lx %15s %lu %4095s", &start, &end, perms,
                                 &offset, device, &inode, path),

@@ -1,19 +1,12 @@
-/* test_draw.c - countdowns: when they are drawn, and that a thread does not drown in samples. */
+/* test_draw.c - countdowns: when they are drawn, and that a burst changes nothing about them. */
 #include <math.h>
 
 #include "look.h"
 
-#include "os/os.h"
 #include "probe/chance.h"
 #include "probe/probe.h"
 
-/* With a clock and random numbers of our own every run is the same, on machines of any speed. */
-static uint64_t clock_ms;
-static uint64_t ms_by_our_clock(void) { return clock_ms; }
-
-#define vt__os_now_ms ms_by_our_clock
 #include "heap/draw.c"
-#undef vt__os_now_ms
 
 static struct vt_sample_totals totals(void) {
     struct vt_sample_totals t;
@@ -33,43 +26,59 @@ static void start_over(void) {
     vt__chance_seed(4711);
 }
 
-static void allocate_for_a_ms(int n_mallocs) {
-    for (int i = 0; i < n_mallocs; i++) vt__free(vt__malloc(65536));
-    clock_ms++;
+static double n_expected(double n_mallocs, double period) {
+    return n_mallocs * -expm1(-65536 / period);
 }
 
-static unsigned longest_shift(void) {
-    unsigned most = 0;
-    for (unsigned i = 0; i < VT_N_DRAWS; i++) most = vt_max(most, vt__tls.real->draw[i].shift);
-    return most;
+static void check_near(const char *what, double seen, double expected, double n_samples) {
+    double bound = 6 / sqrt(n_samples); /* standard errors */
+    assert_true_msg(fabs(seen / expected - 1) < bound, "%s: expected %g within %g %%, seen %g",
+                    what, expected, 100 * bound, seen);
 }
 
-/* One in eight would be drawn. A sample costs more than such a malloc, so the period stretches, and the estimate stays right. */
-TEST_WITH(draw, samples_that_come_too_fast_become_fewer_and_stand_for_more, "VITRINE_SAMPLE=512K") {
-    enum { N_MS = 100, PER_MS = 20000 };
+/* One in eight is drawn, and later one in four of these is a sample: the sum is as good as that of all. */
+TEST_WITH(draw, blocks_that_are_taken_and_given_in_turns_have_fewer_samples,
+          "VITRINE_SAMPLE=512K") {
+    enum { N = 2000000 };
     start_over();
-    for (int ms = 0; ms < N_MS; ms++) allocate_for_a_ms(PER_MS);
-    uint64_t n = totals().n_samples;
-    assert_true_msg(n >= WATCH_MS * SAMPLES_PER_MS && n < N_MS * SAMPLES_PER_MS,
-                    "expected %d samples in a ms at most, seen %llu in %d", SAMPLES_PER_MS,
-                    (unsigned long long)n, N_MS);
-    double ratio = estimated_bytes() / ((double)N_MS * PER_MS * 65536);
-    assert_true_msg(fabs(ratio - 1) < 0.25, "expected 1, seen %g", ratio);
+    for (int i = 0; i < N; i++) vt__free(vt__malloc(65536));
+    double n = (double)totals().n_samples, n_drawn = n_expected(N, KiB(512));
+    double n_rare = (n_drawn - IN_TURN_MIN) / IN_TURN_TIMES;
+    check_near("samples", n - IN_TURN_MIN, n_rare, n_rare);
+    check_near("estimate", estimated_bytes(), (double)N * 65536, n_drawn);
     assert_int_equal(totals().n_live, 0);
 }
 
-TEST_WITH(draw, and_as_many_as_before_when_they_come_slowly, "VITRINE_SAMPLE=512K") {
+/* However long that went on: what is kept is drawn with the period that was asked for, from the first that is met on. */
+TEST_WITH(draw, what_is_kept_then_has_all_its_samples, "VITRINE_SAMPLE=512K") {
+    enum { N = 20000 };
+    static void *kept[N];
     start_over();
-    for (int ms = 0; ms < WATCH_MS; ms++) allocate_for_a_ms(20000);
-    assert_in_range(longest_shift(), 5, SHIFT_MAX);
-    for (int ms = 0; ms < 20000; ms++) allocate_for_a_ms(1);
-    assert_int_equal(longest_shift(), 0);
+    for (int i = 0; i < 100000; i++) vt__free(vt__malloc(65536));
+    uint64_t before = totals().n_samples;
+    for (int i = 0; i < N; i++) kept[i] = vt__malloc(65536);
+    double n = (double)(totals().n_samples - before), expected = n_expected(N, KiB(512));
+    check_near("samples", n, expected, expected);
+    check_near("estimate", totals().live_bytes, (double)N * 65536, expected);
+    for (int i = 0; i < N; i++) vt__free(kept[i]);
 }
 
-TEST_WITH(draw, a_slow_program_has_the_period_it_asked_for, "VITRINE_SAMPLE=512K") {
+/* The same where one in a hundred is kept all the time. */
+TEST_WITH(draw, what_is_kept_meanwhile_has_all_its_samples, "VITRINE_SAMPLE=512K") {
+    enum { N = 1000000 };
+    static void *kept[N / 100];
     start_over();
-    for (int ms = 0; ms < 200; ms++) allocate_for_a_ms(SAMPLES_PER_MS * 4);
-    assert_int_equal(longest_shift(), 0);
+    for (int i = 0; i < N; i++) {
+        void *p = vt__malloc(65536);
+        if (i % 100 == 0)
+            kept[i / 100] = p;
+        else
+            vt__free(p);
+    }
+    double n = (double)totals().n_samples, expected = n_expected(N, KiB(512));
+    check_near("samples", n, expected, expected);
+    check_near("estimate", totals().live_bytes, N / 100 * 65536.0, expected / 100);
+    for (int i = 0; i < N / 100; i++) vt__free(kept[i]);
 }
 
 TEST(draw, every_large_size_has_a_countdown) {

@@ -5,6 +5,13 @@
 
 #define PAGES(n) ((n)*VT_OS_PAGE)
 
+static struct {
+    size_t n_taken, n_given, n_dropped, n_purged, most, last;
+    unsigned n_calls, n_splits, n_merges, n_commits;
+    /* nothing there; gives refused; an odd address; cuts refused; joins refused; decommits; gives at once */
+    bool is_empty, is_keeping, is_odd, is_uncut, is_apart, decommits, is_eager;
+} at_source;
+
 static char *map(size_t n_bytes) {
     void *p = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -33,8 +40,15 @@ static bool is_binned(struct vt_estate *e, const struct plot *plot) {
 static void check_grant(struct vt_estate *e, struct grant *g, size_t *n_free) {
     bool was_free = false;
     char *at = g->at;
+    size_t n_held = 0;
     for (const struct plot *plot; at < g->at + PAGES(g->n_pages); at += PAGES(plot->n_pages)) {
+        while (at < g->at + PAGES(g->n_pages) && vt__atlas_find(at) == NULL) { /* it went back */
+            at += VT_OS_PAGE;
+            was_free = false;
+        }
+        if (at == g->at + PAGES(g->n_pages)) break;
         plot = vt__atlas_find(at);
+        n_held += plot->n_pages;
         assert_ptr_equal(plot->at, at);
         assert_ptr_equal(plot->grant, g);
         assert_ptr_equal(plot->estate, e);
@@ -42,19 +56,20 @@ static void check_grant(struct vt_estate *e, struct grant *g, size_t *n_free) {
         for (size_t i = 0; plot->n_pages <= 16 && i < plot->n_pages; i++)
             assert_ptr_equal(vt__atlas_find(at + PAGES(i)), plot);
         bool is_free = plot->kind == PLOT_FREE;
-        assert_false(is_free && was_free);
+        assert_false(is_free && was_free && !at_source.is_apart);
         assert_int_equal(is_free, is_binned(e, plot));
         if (is_free) *n_free += plot->n_pages;
         was_free = is_free;
     }
     assert_ptr_equal(at, g->at + PAGES(g->n_pages));
+    assert_int_equal(g->n_held, n_held);
 }
 
 static void check(struct vt_estate *e) {
     size_t n_free = 0, n_pages = 0;
     for (struct grant *g = e->grants; g != NULL; g = g->next) {
         check_grant(e, g, &n_free);
-        n_pages += g->n_pages;
+        n_pages += g->n_held;
     }
     assert_int_equal(e->n_pages, n_pages);
     assert_int_equal(e->n_free_pages, n_free);
@@ -202,12 +217,6 @@ TEST(estate, what_does_not_fit_is_not_there) {
 
 /* ---- a source ---- */
 
-static struct {
-    size_t n_taken, n_given, n_dropped, n_purged, most, last;
-    unsigned n_calls;
-    bool is_empty, is_keeping, is_odd;
-} at_source;
-
 /* Each may come back to us: no lock is held, and nobody is busy. */
 static void come_back_to_us(void) {
     assert_false(vt__tls.is_busy);
@@ -228,7 +237,8 @@ static void *source_take(void *arg, size_t n_bytes, size_t align, bool *is_zero)
     char *p = map(n_bytes + align);
     return (void *)(vt_round_up((uintptr_t)p, align) + at_source.is_odd);
 }
-static bool source_give(void *arg, void *at, size_t n_bytes) {
+static bool source_give(void *arg, void *at, size_t n_bytes, bool is_committed) {
+    assert_true(is_committed || at_source.decommits);
     assert_ptr_equal(arg, &at_source);
     come_back_to_us();
     assert_false(vt__is_brought(at));
@@ -236,46 +246,87 @@ static bool source_give(void *arg, void *at, size_t n_bytes) {
     at_source.n_given += n_bytes;
     return true;
 }
-static void source_drop(void *arg, void *at, size_t n_bytes) {
-    (void)arg, (void)at;
+static void source_drop(void *arg, void *at, size_t n_bytes, bool is_committed) {
+    (void)arg, (void)at, (void)is_committed;
     come_back_to_us();
     at_source.n_dropped += n_bytes;
 }
-static bool source_purge(void *arg, void *at, size_t n_bytes, size_t offset, size_t length) {
+static bool source_split(void *arg, void *at, size_t n_bytes, size_t n_first, bool is_committed) {
+    (void)arg, (void)is_committed;
+    come_back_to_us();
+    assert_true(vt__is_brought(at));
+    assert_true(n_first > 0 && n_first < n_bytes && n_first % VT_OS_PAGE == 0);
+    at_source.n_splits++;
+    return !at_source.is_uncut;
+}
+static bool source_merge(void *arg, void *at, size_t n_first, size_t n_second, bool is_committed) {
+    (void)arg, (void)is_committed;
+    come_back_to_us();
+    assert_true(vt__is_brought(at) && vt__is_brought((char *)at + n_first));
+    assert_true(n_second > 0);
+    at_source.n_merges++;
+    return !at_source.is_apart;
+}
+static enum vt_purged source_purge(void *arg, void *at, size_t n_bytes) {
     (void)arg;
     come_back_to_us();
-    assert_true(offset + length <= n_bytes);
     assert_true(vt__is_brought(at));
-    memset((char *)at + offset, 0, length);
-    at_source.n_purged += length;
+    memset(at, 0, n_bytes);
+    at_source.n_purged += n_bytes;
+    return at_source.decommits ? VT_PURGED_UNCOMMITTED : VT_PURGED_ZERO;
+}
+static bool source_commit(void *arg, void *at, size_t n_bytes) {
+    (void)arg, (void)at, (void)n_bytes;
+    come_back_to_us();
+    at_source.n_commits++;
     return true;
 }
 static size_t source_grow_max(void *arg) {
     (void)arg;
     return MiB(4);
 }
-static const struct vt_source source = {source_take, source_give, source_drop, source_purge,
-                                        source_grow_max};
+static bool source_is_eager(void *arg) {
+    (void)arg;
+    return at_source.is_eager;
+}
+static const struct vt_source source = {source_take,   source_give,     source_drop,
+                                        source_split,  source_merge,    source_purge,
+                                        source_commit, source_grow_max, source_is_eager};
 
 static struct vt_estate *estate_on_source(void) {
     at_source.most = SIZE_MAX;
     return vt__estate_new(&source, &at_source);
 }
 
+static struct plot *grow_and_take(struct vt_estate *e, size_t n_pages) {
+    assert_true(vt__estate_grow(e, n_pages, VT_OS_PAGE));
+    return vt__estate_take(e, n_pages, VT_OS_PAGE);
+}
+
+static struct plot *cut_and_take(struct vt_estate *e, size_t n_pages) {
+    assert_true(vt__estate_cut(e, n_pages, VT_OS_PAGE));
+    return vt__estate_take(e, n_pages, VT_OS_PAGE);
+}
+
+static void give_back(struct vt_estate *e, struct plot *plot) {
+    vt__estate_give(e, plot);
+    vt__estate_settle(e);
+}
+
 TEST(estate, asks_for_2_MiB_or_more_and_if_there_is_no_more_for_what_it_needs) {
     struct vt_estate *e = estate_on_source();
-    assert_true(vt__estate_grow(e, 1, VT_OS_PAGE));
+    assert_non_null(grow_and_take(e, 1));
     assert_int_equal(at_source.last, MiB(2));
     assert_true(vt__estate_grow(e, 700, MiB(1)));
     assert_int_equal(at_source.last, MiB(4));
     struct plot *plot = vt__estate_take(e, 700, MiB(1));
     assert_int_equal((uintptr_t)plot->at % MiB(1), 0);
-    assert_true(vt__estate_grow(e, MiB(90) / VT_OS_PAGE, VT_OS_PAGE));
+    assert_non_null(grow_and_take(e, MiB(90) / VT_OS_PAGE));
     assert_int_equal(at_source.last, MiB(90));
-    assert_true(vt__estate_grow(e, 1, VT_OS_PAGE));
+    assert_non_null(grow_and_take(e, 1));
     assert_int_equal(at_source.last, MiB(4)); /* an eighth were more, but so much is the most */
     at_source.most = PAGES(3);
-    assert_true(vt__estate_grow(e, 3, VT_OS_PAGE));
+    assert_non_null(grow_and_take(e, 3));
     assert_int_equal(at_source.last, PAGES(3));
     assert_false(vt__estate_grow(e, 4, VT_OS_PAGE));
     check(e);
@@ -287,11 +338,6 @@ TEST(estate, what_cannot_be_used_goes_back_at_once) {
     assert_false(vt__estate_grow(e, 1, VT_OS_PAGE));
     assert_int_equal(at_source.n_given, at_source.n_taken);
     assert_true(at_source.n_taken > 0);
-}
-
-static struct plot *grow_and_take(struct vt_estate *e, size_t n_pages) {
-    assert_true(vt__estate_grow(e, n_pages, VT_OS_PAGE));
-    return vt__estate_take(e, n_pages, VT_OS_PAGE);
 }
 
 TEST(estate, one_grant_stays_as_a_spare_and_others_go) {
@@ -306,7 +352,7 @@ TEST(estate, one_grant_stays_as_a_spare_and_others_go) {
         assert_int_equal(at_source.n_given, MiB(2) * (size_t)i);
         check(e);
     }
-    p[0] = vt__estate_take(e, 5, VT_OS_PAGE); /* of the spare: that is none any more */
+    p[0] = cut_and_take(e, 5); /* of the spare: that is none any more */
     p[1] = grow_and_take(e, 512);
     vt__estate_give(e, p[1]);
     vt__estate_settle(e);
@@ -346,7 +392,8 @@ TEST(estate, what_the_source_does_not_want_is_used_again) {
 
 TEST(estate, purges_the_free_pages_of_grants_that_are_in_use) {
     struct vt_estate *e = estate_on_source();
-    struct plot *a = grow_and_take(e, 100), *b = vt__estate_take(e, 100, VT_OS_PAGE);
+    at_source.is_keeping = true;
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
     vt__estate_give(e, a);
     vt__estate_purge(e);
     assert_int_equal(at_source.n_purged, PAGES(100)); /* the rest was never touched */
@@ -354,8 +401,101 @@ TEST(estate, purges_the_free_pages_of_grants_that_are_in_use) {
     check(e);
     a = vt__estate_take(e, 100, VT_OS_PAGE);
     assert_true(a->is_zero);
+    give_back(e, a);
+    give_back(e, b);
+    check(e);
+}
+
+TEST(estate, the_source_hears_of_each_cut_and_join) {
+    struct vt_estate *e = estate_on_source();
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
+    assert_int_equal(at_source.n_splits, 2);
+    assert_true(vt__estate_resize(e, b, 60)); /* the rest is one with what is behind */
+    assert_int_equal(at_source.n_splits, 3);
+    assert_int_equal(at_source.n_merges, 1);
+    check(e);
+    assert_true(vt__estate_resize(e, b, 80));
+    assert_int_equal(b->n_pages, 80);
+    assert_int_equal(at_source.n_splits, 4);
+    assert_int_equal(at_source.n_merges, 2);
+    check(e);
+    give_back(e, a);
+    assert_int_equal(at_source.n_merges, 2); /* it is between the beginning and b */
+    give_back(e, b);
+    assert_int_equal(at_source.n_merges, 4);
+    check(e);
+}
+
+TEST(estate, parts_of_a_grant_may_go_and_the_rest_stays) {
+    struct vt_estate *e = estate_on_source();
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
+    char *was = a->at;
     vt__estate_give(e, a);
-    vt__estate_give(e, b);
+    vt__estate_purge(e);
+    assert_int_equal(at_source.n_given, PAGES(100));
+    assert_false(vt__is_brought(was));
+    assert_int_equal(vt__estate_bytes(e, NULL), PAGES(412));
+    check(e);
+    give_back(e, b); /* with what is behind it, all that is left */
+    check(e);
+    vt__estate_purge(e);
+    assert_int_equal(vt__estate_bytes(e, NULL), 0);
+    assert_int_equal(at_source.n_given, at_source.n_taken);
+    check(e);
+}
+
+TEST(estate, what_is_not_to_be_cut_comes_in_the_size_it_is_needed) {
+    struct vt_estate *e = estate_on_source();
+    at_source.is_uncut = true;
+    assert_true(vt__estate_grow(e, 3, VT_OS_PAGE));
+    assert_null(vt__estate_take(e, 3, VT_OS_PAGE));
+    assert_false(vt__estate_cut(e, 3, VT_OS_PAGE));
+    struct plot *p = grow_and_take(e, 3);
+    assert_int_equal(at_source.last, PAGES(3));
+    assert_false(vt__estate_resize(e, p, 2));
+    assert_int_equal(p->n_pages, 3);
+    give_back(e, p);
+    assert_ptr_equal(vt__estate_take(e, 3, VT_OS_PAGE), p);
+    check(e);
+}
+
+TEST(estate, what_is_not_to_be_joined_stays_apart) {
+    struct vt_estate *e = estate_on_source();
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
+    at_source.is_apart = true;
+    give_back(e, a);
+    give_back(e, b);
+    check(e);
+    assert_non_null(vt__estate_take(e, 100, VT_OS_PAGE));
+    assert_non_null(b = vt__estate_take(e, 100, VT_OS_PAGE));
+    assert_false(vt__estate_resize(e, b, 101));
+    assert_int_equal(b->n_pages, 100);
+    check(e);
+}
+
+TEST(estate, what_was_decommitted_is_committed_before_its_use) {
+    struct vt_estate *e = estate_on_source();
+    at_source.is_keeping = at_source.decommits = true;
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
+    vt__estate_give(e, a);
+    vt__estate_purge(e);
+    assert_null(vt__estate_take(e, 100, VT_OS_PAGE));
+    a = cut_and_take(e, 100);
+    assert_int_equal(at_source.n_commits, 1);
+    assert_true(a->is_zero);
+    give_back(e, b);
+    give_back(e, a);
+    check(e);
+}
+
+TEST(estate, an_eager_source_has_it_back_at_once) {
+    struct vt_estate *e = estate_on_source();
+    at_source.is_eager = true;
+    struct plot *a = grow_and_take(e, 100), *b = cut_and_take(e, 100);
+    give_back(e, a);
+    assert_int_equal(at_source.n_given, PAGES(100));
+    give_back(e, b);
+    assert_int_equal(at_source.n_given, at_source.n_taken);
     check(e);
 }
 

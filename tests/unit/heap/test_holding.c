@@ -229,9 +229,11 @@ TEST(holding, areas_and_figures_tell_every_block) {
     }
     assert_int_equal(seen, n_bytes);
     assert_int_equal(taken, 300);
-    size_t n_of_slab, n_out;
-    assert_true(vt__heap_slab_use(at[4], &n_of_slab, &n_out));
-    assert_true(n_out >= 1 && n_out <= n_of_slab);
+    struct vt_slab_use slab;
+    assert_true(vt__heap_slab_use(at[4], &slab));
+    assert_true(slab.n_out >= 1 && slab.n_out <= slab.n_blocks);
+    assert_true((char *)slab.at <= (char *)at[4]);
+    assert_true((char *)at[4] + slab.block_bytes <= (char *)slab.at + slab.n_bytes);
 }
 
 TEST_WITH(holding, blocks_are_sampled_as_others_are, "VITRINE_SAMPLE=4096") {
@@ -302,21 +304,39 @@ static void *map_some(void *arg, size_t n_bytes, size_t align, bool *is_zero) {
     vt__free(vt__malloc(100));
     return p;
 }
-static bool unmap_some(void *arg, void *at, size_t n_bytes) {
-    (void)arg;
+static bool unmap_some(void *arg, void *at, size_t n_bytes, bool is_committed) {
+    (void)arg, (void)is_committed;
     if (n_asked++ % 3 == 2) return false; /* now and then it does not want it */
     vt__free(vt__malloc(100));
     n_given += n_bytes;
     return munmap(at, n_bytes) == 0;
 }
-static void drop_some(void *arg, void *at, size_t n_bytes) {
-    (void)arg;
+static void drop_some(void *arg, void *at, size_t n_bytes, bool is_committed) {
+    (void)arg, (void)is_committed;
     n_given += n_bytes;
     munmap(at, n_bytes);
 }
-static bool purge_some(void *arg, void *at, size_t n_bytes, size_t offset, size_t length) {
-    (void)arg, (void)n_bytes;
-    return madvise((char *)at + offset, length, MADV_DONTNEED) == 0;
+/* Now and then it refuses, or decommits. */
+static bool split_some(void *arg, void *at, size_t n_bytes, size_t n_first, bool is_committed) {
+    (void)arg, (void)at, (void)n_bytes, (void)n_first, (void)is_committed;
+    return n_asked++ % 7 != 3;
+}
+static bool merge_some(void *arg, void *at, size_t n_first, size_t n_second, bool is_committed) {
+    (void)arg, (void)at, (void)n_first, (void)n_second, (void)is_committed;
+    return n_asked++ % 7 != 3;
+}
+static enum vt_purged purge_some(void *arg, void *at, size_t n_bytes) {
+    (void)arg;
+    if (madvise(at, n_bytes, MADV_DONTNEED) != 0) return VT_PURGED_NOT;
+    return n_asked++ % 2 == 0 ? VT_PURGED_ZERO : VT_PURGED_UNCOMMITTED;
+}
+static bool commit_some(void *arg, void *at, size_t n_bytes) {
+    (void)arg, (void)at, (void)n_bytes;
+    return n_asked++ % 5 != 0;
+}
+static bool is_patient(void *arg) {
+    (void)arg;
+    return false;
 }
 static size_t any_length(void *arg) {
     (void)arg;
@@ -338,8 +358,9 @@ static void *work_far_and_wide(void *seed) {
 }
 
 TEST(holding, threads_take_and_free_while_memory_comes_and_goes) {
-    static const struct vt_source source = {map_some, unmap_some, drop_some, purge_some,
-                                            any_length};
+    static const struct vt_source source = {map_some,    unmap_some, drop_some,
+                                            split_some,  merge_some, purge_some,
+                                            commit_some, any_length, is_patient};
     struct vt_estate *e = vt__estate_new(&source, NULL);
     pthread_t threads[4];
     struct vt_brought b;

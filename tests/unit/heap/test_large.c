@@ -93,6 +93,55 @@ TEST(large, shrinking_keeps_the_address_and_gives_the_rest_back) {
     assert_int_equal(n_used_slices(), before);
 }
 
+TEST_WITH(large, shrinking_by_small_steps_takes_few_calls, "VITRINE_RETAIN=0") {
+    char *p = vt__malloc(MiB(64));
+    size_t n_before = vt__pool.n_purges;
+    for (size_t n = MiB(64); n > MiB(1); n -= VT_OS_PAGE) {
+        assert_ptr_equal(vt__realloc(p, n), p);
+        assert_int_equal(vt__usable_size(p), n);
+    }
+    size_t n_calls = vt__pool.n_purges - n_before;
+    assert_true_msg(n_calls > 32 && n_calls <= 250, "16128 steps: expected up to 250, seen %zu",
+                    n_calls);
+    vt__free(p);
+}
+
+TEST(large, an_end_that_stays_is_grown_into_without_asking) {
+    static const struct {
+        size_t n_bytes, stays, goes;
+    } rows[] = {{KiB(128), KiB(97), KiB(96)},
+                {MiB(1), KiB(769), KiB(768)},
+                {MiB(64), MiB(62) + 1, MiB(62)}};
+    for (size_t i = 0; i < vt_countof(rows); i++) {
+        char *p = vt__malloc(rows[i].n_bytes);
+        size_t before = n_used_slices();
+        assert_ptr_equal(vt__realloc(p, rows[i].stays), p);
+        assert_int_equal(n_used_slices(), before);
+        assert_ptr_equal(vt__realloc(p, rows[i].n_bytes), p);
+        assert_ptr_equal(vt__realloc(p, rows[i].goes), p);
+        assert_int_equal(n_used_slices(),
+                         before - slices_for_bytes(rows[i].n_bytes - rows[i].goes));
+        assert_ptr_equal(vt__realloc(p, rows[i].n_bytes), p);
+        vt__free(p);
+    }
+}
+
+TEST(large, the_threads_bytes_know_of_another_size) {
+    vt__free(vt__malloc(1));
+    struct vt_thread_bytes before = *vt__heap_thread_bytes(VT_BYTES_BOTH);
+    char *p = vt__malloc(MiB(3));
+    char *fence = vt__malloc(MiB(2));
+    p = vt__realloc(p, MiB(2)); /* here */
+    p = vt__realloc(p, MiB(3)); /* here again */
+    p = vt__realloc(p, MiB(9)); /* elsewhere */
+    struct vt_thread_bytes after = *vt__heap_thread_bytes(VT_BYTES_BOTH);
+    assert_int_equal(after.allocated - before.allocated - (after.freed - before.freed), MiB(11));
+    vt__free(p);
+    vt__free(fence);
+    after = *vt__heap_thread_bytes(VT_BYTES_BOTH);
+    assert_int_equal(after.allocated - before.allocated, after.freed - before.freed);
+}
+
 TEST(large, shrinking_below_the_large_sizes_copies_into_a_slab) {
     char *p = fill(vt__malloc(300000), 300000);
     char *q = vt__realloc(p, 1000);

@@ -130,7 +130,8 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
         struct block *block = b.at[i];
         if (slab_of(block) != s) continue;
         uint64_t old = atomic_load(&s->remote);
-        block->link = link_encode(block_of(old), block);
+        block->link = link_salted(block_of(old), block, VT_SALT_REMOTE);
+        block->mark = shelf_mark(block);
         atomic_store(&s->remote,
                      (count_of(old) + 1) << COUNT_SHIFT | QUEUED | (uint64_t)(uintptr_t)block);
     }

@@ -2,6 +2,7 @@
  * start that failed is tried again. */
 #include "look.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "os/os.h"
@@ -186,6 +187,132 @@ TEST_WITH(window, chunks_left_out_are_counted_even_when_growing_fails,
     assert_null(vt__malloc(MiB(20)));
     /* but the limit is not used up by what others hold */
     for (int i = 0; i < 11; i++) assert_non_null(vt__malloc(MiB(2)));
+}
+
+/* ---- a limit that comes late ---- */
+
+static void limit_late(size_t n_bytes) {
+    vt__os_tell_address_limit(n_bytes);
+    (void)vt__heap_few_addresses();
+}
+
+TEST(window, a_late_limit_gives_back_what_is_not_used) {
+    void *keep = fill(vt__malloc(MiB(5)), MiB(5));
+    assert_true(vt__window.is_reserved);
+    char *end = vt__chunk_address(vt__window.n_chunks);
+    char *rows = (char *)vt__slab((slab_id)(GiB(300) >> VT_SLICE_SHIFT));
+    limit_late(GiB(1));
+    assert_false(vt__window.is_reserved);
+    size_t at = vt__window.n_chunks;
+    assert_true((char *)vt__chunk_address(at) <= end);
+    size_t resident;
+    assert_int_not_equal(vt__os_resident_bytes(vt__chunk_address(at), VT_OS_PAGE, &resident), 0);
+    assert_int_not_equal(vt__os_resident_bytes(rows, VT_OS_PAGE, &resident), 0);
+    block_chunks(at + 1, 2);
+    workout();
+    check_blocked(at + 1, 2);
+    assert_false(vt__heap_owns((char *)vt__chunk_address(at + 1) + 64));
+    check_filled(keep, keep, MiB(5));
+    vt__free(keep);
+}
+
+TEST(window, a_limit_that_it_fits_in_leaves_it_as_it_is) {
+    vt__free(vt__malloc(1));
+    limit_late(SIZE_MAX);
+    assert_true(vt__window.is_reserved);
+    limit_late(vt__window.n_bytes * 4);
+    assert_true(vt__window.is_reserved);
+    assert_false(vt__heap_may_give_addresses()); /* there is no limit, whatever failed */
+    workout();
+}
+
+/* Behind what the tables kept for the limit their rows are mapped one by one, or reserved again. */
+TEST(window, a_limit_that_is_raised_again_is_used) {
+    for (int is_told = 0; is_told < 2; is_told++) {
+        limit_late(MiB(64));
+        if (is_told) limit_late(GiB(8));
+        void *at[40];
+        for (int i = 0; i < 40; i++) {
+            at[i] = vt__malloc(MiB(100));
+            assert_non_null(at[i]);
+            memset(at[i], i, 100);
+        }
+        for (int i = 0; i < 40; i++) vt__free(at[i]);
+        workout();
+    }
+}
+
+TEST(window, free_chunks_at_the_top_go_back_and_come_again) {
+    limit_late(GiB(1));
+    void *low = vt__malloc(100);
+    for (int turn = 0; turn < 3; turn++) {
+        char *p = vt__malloc(MiB(100));
+        memset(p, 1, MiB(30));
+        size_t n_chunks = vt__window.n_chunks;
+        vt__free(p);
+        size_t n_dirty = n_dirty_slices();
+        assert_true(vt__heap_may_give_addresses());
+        assert_true_msg(vt__window.n_chunks + 45 < n_chunks, "%zu chunks of %zu stay",
+                        vt__window.n_chunks, n_chunks);
+        assert_true(n_dirty_slices() <= n_dirty);
+        assert_false(vt__heap_may_give_addresses());
+        char *q = vt__calloc(1, MiB(10));
+        check_zero(q, MiB(10));
+        vt__free(q);
+    }
+    vt__free(low);
+    workout();
+    vt__heap_release_all();
+    assert_int_equal(n_dirty_slices(), 0);
+}
+
+/* Two of a little more than half a chunk are neighbours; reserved addresses cost nothing. */
+TEST(window, where_addresses_are_few_runs_begin_where_others_end) {
+    limit_late(GiB(1));
+    void *at[40];
+    size_t n_before = vt__window.n_chunks;
+    for (int i = 0; i < 40; i++) at[i] = fill(vt__malloc(MiB(1) + 1), 5000);
+    size_t n = vt__window.n_chunks - n_before;
+    assert_true_msg(n <= 26, "40 MiB: expected some 22 chunks, seen %zu", n);
+    for (int i = 0; i < 40; i++) check_filled(at[i], at[i], 5000);
+    for (int i = 0; i < 40; i++) vt__free(at[(i * 7) % 40]);
+    workout();
+}
+
+static void *allocate_meanwhile(void *arg) {
+    _Atomic bool *is_over = arg;
+    while (!atomic_load(is_over)) free_blocks(take_blocks(300, 3000));
+    return NULL;
+}
+
+TEST(window, a_late_limit_while_threads_allocate) {
+    _Atomic bool is_over = false;
+    pthread_t id[2];
+    for (int i = 0; i < 2; i++) pthread_create(&id[i], NULL, allocate_meanwhile, &is_over);
+    for (int i = 0; i < 20; i++) {
+        void *p = vt__malloc(MiB(3));
+        if (i == 5) limit_late(GiB(2));
+        (void)vt__heap_may_give_addresses();
+        vt__free(p);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < 2; i++) pthread_join(id[i], NULL);
+    assert_false(vt__window.is_reserved);
+    workout();
+}
+
+TEST_WITH(window, where_no_whole_chunk_can_be_had_part_of_one_is_taken,
+          "VITRINE_FAIL_NTH=4:commit") {
+    vt__free(vt__malloc(1));
+    size_t n_chunks = vt__window.n_chunks, got_chunk;
+    unsigned got = 0;
+    vt_lock(&vt__pool.lock);
+    assert_int_equal(vt__window_grow_part(5, &got_chunk, &got), 0);
+    vt_unlock(&vt__pool.lock);
+    assert_int_equal(got_chunk, n_chunks);
+    assert_int_equal(got, 16); /* half a chunk was refused */
+    memset(vt__chunk_address(got_chunk), 1, got * VT_SLICE);
+    workout();
 }
 
 /* Half of where the place is drawn is somebody else's, before the library starts. */

@@ -46,7 +46,7 @@ TEST_WITH(fail, what_is_missing_fails_always_with_enosys,
 
 TEST_WITH(
     fail, every_kind_has_its_name,
-    "VITRINE_FAIL_ALWAYS=reserve,commit,map,noreplace,purge,mremap_dontunmap,hugepages,anon_name,getrandom,sysfs,proc,file") {
+    "VITRINE_FAIL_ALWAYS=reserve,commit,map,noreplace,purge,mremap_dontunmap,hugepages,anon_name,getrandom,sysfs,proc,populate,file") {
     for (int c = 0; c < VT_CALL_COUNT; c++) assert_string_equal(pattern(c, 2), "xx");
 }
 

@@ -116,6 +116,21 @@ TEST_WITH(memory, map_at_refuses_it_on_old_kernels_as_well, "VITRINE_FAIL_ALWAYS
     assert_int_equal(vt__os_map_at(at + MiB(1), MiB(1)), 0);
 }
 
+/* As a sanitizer's shadow does. */
+TEST(memory, where_the_middle_of_the_addresses_is_taken_a_place_is_drawn_near_the_systems) {
+    void *at = NULL;
+    for (uintptr_t low = PLACES_LOW; low < 2 * PLACES_LOW; low += TiB(1))
+        (void)vt__os_program_mmap((void *)low, TiB(1), PROT_NONE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                                  -1, 0, &at);
+    for (int i = 0; i < 10; i++) {
+        char *place = (char *)vt__os_draw_place(MiB(4), MiB(2));
+        assert_int_equal((uintptr_t)place % MiB(2), 0);
+        assert_int_equal(vt__os_map_at(place, MiB(4)), 0);
+        place[MiB(4) - 1] = 1; /* a sanitizer knows this memory as the program's */
+    }
+}
+
 TEST(memory, failures_leave_errno_alone) {
     errno = 4711;
     assert_true(vt__os_purge((void *)VT_OS_PAGE, VT_OS_PAGE) < 0);

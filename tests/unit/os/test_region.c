@@ -47,6 +47,34 @@ TEST(region, under_an_address_limit_it_is_smaller) {
 }
 #endif
 
+TEST(region, where_addresses_are_few_it_gives_back_what_it_does_not_use) {
+    static struct vt_region r = VT_REGION(GiB(1), KiB(64));
+    assert_true(vt__region_ready(&r, MiB(3)));
+    char *base = vt__region_base(&r);
+    base[MiB(3) - 1] = 5;
+    vt__os_tell_address_limit(MiB(100));
+    vt__regions_shrink();
+    assert_int_equal(atomic_load(&r.n_bytes), MiB(6));
+    assert_int_equal(base[MiB(3) - 1], 5);
+    /* somebody else's from now on, and not touched */
+    assert_int_equal(vt__os_map_at(base + MiB(6), VT_OS_PAGE), 0);
+    base[MiB(6)] = 7;
+    assert_true(vt__region_ready(&r, MiB(6)));
+    base[MiB(6) - 1] = 6;
+    assert_false(vt__region_ready(&r, MiB(6) + 1));
+    assert_int_equal(base[MiB(6)], 7);
+}
+
+TEST(region, one_that_is_growing_just_now_stays_as_it_is) {
+    static struct vt_region r = VT_REGION(GiB(1), KiB(64));
+    assert_true(vt__region_ready(&r, KiB(64)));
+    atomic_fetch_add(&r.n_growing, 1);
+    vt__os_tell_address_limit(MiB(100));
+    vt__regions_shrink();
+    assert_int_equal(atomic_load(&r.n_bytes), GiB(1));
+    assert_true(vt__region_ready(&r, MiB(100)));
+}
+
 static struct vt_region shared = VT_REGION(MiB(16), KiB(4));
 static void *fill(void *arg) {
     size_t self = (size_t)arg;

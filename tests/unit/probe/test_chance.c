@@ -23,9 +23,10 @@ TEST(chance, the_probability_is_that_of_libm) {
 TEST(chance, exponential_numbers_have_mean_and_variance_1) {
     enum { N = 1000000 };
     double sum = 0, squares = 0;
+    uint64_t own = 0;
     vt__chance_seed(12345);
     for (int i = 0; i < N; i++) {
-        double x = vt__exponential();
+        double x = vt__exponential(&own);
         assert_true(x >= 0);
         sum += x;
         squares += x * x;
@@ -37,23 +38,26 @@ TEST(chance, exponential_numbers_have_mean_and_variance_1) {
 }
 
 /* Equal ones would make a class's first sample be followed by another at the same distance. */
-TEST(chance, the_first_numbers_of_a_process_differ) {
-    double first[8];
+TEST(chance, the_first_numbers_of_a_process_differ_in_two_threads_too) {
+    double first[16];
+    uint64_t mine = 0, other = 0;
     vt__chance_seed(0); /* as at the start */
-    for (unsigned i = 0; i < 8; i++) {
-        first[i] = vt__exponential();
+    for (unsigned i = 0; i < 16; i++) {
+        first[i] = vt__exponential(i % 2 == 0 ? &mine : &other);
         for (unsigned k = 0; k < i; k++) assert_true(first[k] != first[i]);
     }
 }
 
 TEST(chance, two_processes_draw_different_numbers) {
-    double mine = vt__exponential(), other = 0;
+    uint64_t own = 0;
+    double mine = vt__exponential(&own), other = 0;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     vt__chance_seed(0); /* as at the start */
+    own = 0;
     pid_t pid = fork();
     if (pid == 0) {
-        double x = vt__exponential();
+        double x = vt__exponential(&own);
         _exit(write(ends[1], &x, sizeof(x)) != sizeof(x));
     }
     int status;

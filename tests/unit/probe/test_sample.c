@@ -6,10 +6,7 @@
 
 #include "probe/growth.c"
 #include "probe/sample.c"
-
-/* As many as come: how the period stretches has a test of its own. */
-#define SAMPLES_PER_MS 1000000
-#include "heap/draw.c"
+#include "probe/sample_sites.c"
 
 #define N_SITES 8
 
@@ -172,34 +169,19 @@ static void *note_again(struct truth *t, unsigned site, unsigned new_site, void 
     return to;
 }
 
-static void no_more(void) {}
-
-static void resize_runs(struct truth *t, void (*before_each)(void)) {
+static void resized_runs(struct truth *t) {
     for (int i = 0; i < 40; i++) {
-        before_each();
         void *p = note(t, 3, 200000);
-        before_each();
         p = note_again(t, 3, 4, p, 500000);
-        before_each();
         p = note_again(t, 4, 5, p, 180000);
         if (i % 4 != 0) {
             forget_block(t, 5, p);
             continue;
         }
-        before_each();
         void *q = note_again(t, 5, 6, p, 250000); /* stays */
         (void)q;
     }
 }
-
-static void resized_runs(struct truth *t) { resize_runs(t, no_more); }
-
-/* As in a thread with so many samples that each stands for four times as much. */
-static void stretch(void) {
-    for (unsigned i = 0; i < VT_N_DRAWS; i++) vt__tls.real->draw[i].shift = 2;
-}
-
-static void stretched_runs(struct truth *t) { resize_runs(t, stretch); }
 
 static void check_ages(void) {
     struct vt_site s;
@@ -260,9 +242,6 @@ TEST(sample, runs_that_grow_and_shrink_in_place_are_estimated) {
     assert_true_msg(n_in_place > n_moved, "expected most in place, seen %u of %u", n_in_place,
                     n_in_place + n_moved);
 }
-TEST(sample, so_are_those_of_a_thread_with_too_many_samples) {
-    check_truth_of("stretched", stretched_runs, KiB(128));
-}
 
 /* ---- the rest ---- */
 
@@ -314,7 +293,7 @@ TEST(sample, mistakes_with_sampled_blocks_are_found) {
     start_with_period(1);
     for (size_t i = 0; i < vt_countof(rows); i++) {
         void *p = vt__malloc(rows[i]);
-        assert_true(is_at(vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p), p));
+        assert_int_not_equal(vt__record_find(p), 0);
         unit_dies_saying(free_twice, p, "double free of");
         unit_dies_saying(free_inside, p, "not the start of a block");
     }
@@ -382,8 +361,8 @@ TEST(sample, a_large_block_of_many_sizes_makes_a_place_for_each_eighth_of_a_doub
 }
 
 static bool label_of(const void *p, uint32_t *label) {
-    uint32_t id = vt__index_find(&by_address, hash_at((uintptr_t)p), is_at, p);
-    if (id != 0) *label = vt__site(record(id)->site)->label;
+    uint32_t id = vt__record_find(p);
+    if (id != 0) *label = site(vt__record(id)->site)->s.label;
     return id != 0;
 }
 
@@ -397,7 +376,7 @@ TEST(sample, samples_carry_the_labels_of_their_thread) {
     vt__label_pop();
     void *r = allocate(5, 100);
     struct vt_label l;
-    uint32_t label;
+    uint32_t label = 0;
     assert_true(label_of(p, &label));
     assert_true(vt__label_get(label, &l));
     assert_string_equal(l.key, "phase");
@@ -438,7 +417,7 @@ TEST(sample, what_is_in_use_can_be_visited) {
 }
 
 static bool asks_for_a_dump(double alloc_bytes, double live_bytes) {
-    vt__sample_pull_triggers(alloc_bytes, live_bytes);
+    vt__totals_pull(alloc_bytes, live_bytes);
     return atomic_exchange(&vt__dump_is_wanted, false);
 }
 

@@ -531,7 +531,7 @@ TEST(read_proto, packed_it_is_the_same) {
     for (size_t at = 11; at < n; at += 5) {
         struct report_error e = {""};
         assert_true(read_n(packed, at, &p, &e) != 0);
-        assert_non_null(strstr(e.line, "is a gzip file that is cut"));
+        assert_non_null(strstr(e.line, "is a gzip file that is truncated"));
     }
 }
 
@@ -665,7 +665,7 @@ TEST(read_heaptrack, packed_by_zstd_it_is_the_same_and_a_cut_is_noticed) {
     for (size_t at = 5; at < n; at += 7) {
         struct report_error e = {""};
         assert_true(read_n(packed, at, &p, &e) != 0);
-        assert_non_null(strstr(e.line, "is a zstd file that is cut"));
+        assert_non_null(strstr(e.line, "is a zstd file that is truncated"));
     }
 }
 
@@ -691,20 +691,20 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
         {"heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x11112222333344445\n",
          "line 2: expected an address"},
         {"heap profile: 1: 1 [1: 1] @ heapprofile\n\n1: 1 [1: ",
-         "line 3: expected 'N: N [N: N] @ addresses', found '1: 1 [1: '; the file is cut"},
+         "line 3: expected 'N: N [N: N] @ addresses', found '1: 1 [1: '; the file is truncated"},
         {"heap profile: 2: 2 [2: 2] @ heapprofile\n1: 1 [1: 1] @ 0x10\n",
-         "is cut: its header counts 2 bytes"},
+         "is truncated: its header counts 2 bytes"},
         {"heap profile: 1: 99999999999999999999 [1: 1] @ heapprofile\n", "line 1: expected"},
         {"heap_v2/\n", "line 1: expected a sampling rate"},
         {"heap_v2/100\n@ 0x10\n", "line 2: expected counts of a thread"},
-        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n", "is cut"},
-        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n", "is cut"},
-        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n  t*: 1: ", "the file is cut"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n", "is truncated"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n", "is truncated"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n  t*: 1: ", "the file is truncated"},
         {"heap_v2/100\n  t*: 1: 1 [0: 0]\n0x10\n", "line 3: expected a stack"},
         {"--- contention\nhello\n", "line 2: expected 'cycles count @ addresses'"},
-        {"--- contention\n12 3 @ 0x10 0x2", "line 2: is cut: the last line has no end"},
+        {"--- contention\n12 3 @ 0x10 0x2", "line 2: is truncated: the last line has no end"},
         {"heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x40",
-         "line 2: is cut: the last line has no end"},
+         "line 2: is truncated: the last line has no end"},
         {"--- contention\n12 3 @\n", NULL}, /* a stack without frames is one */
         {"--- symbol\nbinary=/x\n0x10 f\n", "have no end mark"},
         {"--- symbol\nnonsense\n---\n", "line 2: expected '0xADDRESS name'"},
@@ -718,13 +718,13 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
         {"v 10400 3\ns 4 mai\n", "line 2: does not belong into heaptrack's file: 's 4 mai'"},
         {"v 10400 3\nt 1 0\n", "line 2: does not belong"},
         {"v 10400 3\n+ 0\n", "line 2: does not belong"},
-        {"v 10400 3\ns 1 a\n+ ", "line 3: is cut: the last line has no end"},
+        {"v 10400 3\ns 1 a\n+ ", "line 3: is truncated: the last line has no end"},
         {"\x28\xb5\x2f\xfd garbage", "is a zstd file that is damaged"},
-        {"\n\4\10\1\20\2\62", "cut or damaged at byte 6"},
+        {"\n\4\10\1\20\2\62", "truncated or damaged at byte 6"},
         {"\n\4\10\1\20\2", "it has no strings"},
         {"\n\4\10\7\20\2"
          "2\0",
-         "cut or damaged"},
+         "truncated or damaged"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct profile *p;

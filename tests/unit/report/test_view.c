@@ -203,7 +203,7 @@ TEST(view, top_is_the_same_table_in_three_forms) {
     profile_free(p);
 }
 
-TEST(view, tree_has_callers_and_callees) {
+TEST(view, peek_has_callers_and_callees) {
     struct profile *p = read_text(stacks);
     struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
     char *text = NULL;
@@ -211,10 +211,95 @@ TEST(view, tree_has_callers_and_callees) {
     FILE *out = open_memstream(&text, &n);
     struct view_print how = {.out = out, .form = TABLE_AS_CSV, .pattern = "^b$"};
     struct report_error e;
-    assert_int_equal(view_tree(v, &how, &e), 0);
+    assert_int_equal(view_peek(v, &how, &e), 0);
     (void)fclose(out);
     assert_string_equal(text, "function,relation,flat,cum,cum%,name\nb,caller,0,100,90.9091,x\n"
                               "b,caller,0,10,9.0909,a\nb,self,110,110,90.1639,b\n");
+    free(text);
+    view_free(v);
+    profile_free(p);
+}
+
+/* A view as text of the form, with --all-frames or without. */
+static char *folded(const char *profile,
+                    void (*print)(const struct view *, const struct view_print *),
+                    bool all_frames) {
+    struct profile *p = read_text(profile);
+    struct view *v = VIEW(p, .all_frames = all_frames);
+    char *text = printed(print, v, TABLE_AS_CSV);
+    view_free(v);
+    profile_free(p);
+    return text;
+}
+
+TEST(fold, a_site_shows_the_callers_of_libraries_and_recursion_once) {
+    const struct {
+        const char *stack, *site, *all;
+    } rows[] = {
+        {"main;parse;std::vector<int>::push_back(int);void std::vector<int>::_M_realloc_insert<int>(int);"
+         "__gnu_cxx::new_allocator<int>::allocate(long) 5",
+         "std::vector growth < parse < main", NULL},
+        {"_start;__libc_start_main;main;f 5", "f < main", "f < main < __libc_start_main < _start"},
+        {"clone3;start_thread;std::thread::run();worker;std::sort;std::swap 5",
+         "std::sort < worker", NULL},
+        {"clone3;start_thread;void std::thread::_Invoker<std::tuple<void (*)()> >::_M_invoke<0ul>(std::_Index_tuple<0ul>);worker 5",
+         "worker", NULL},
+        /* never cut before the program's own frame, however much is before it */
+        {"main;mine;std::a;std::b;std::c;std::d;std::e;std::f 5", "std::a < mine < main", NULL},
+        /* nothing of the program's own: as it is */
+        {"_start;std::a;std::b 5", "std::b < std::a < _start", NULL},
+        {"main;r;r;r;r 5", "r x4 < main", "r < r < r < r"},
+        {"main;a;b;a;b;a;b;leaf 5", "leaf < (b < a) x3 < main", NULL},
+        {"main;r;r 5\nmain;r;r;r 6\nmain;r;r;r;r 7", "r x2-4 < main", NULL},
+        {"main;standing 5", "standing < main", "standing < main"},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char *seen = folded(rows[i].stack, view_sites, false),
+             *all = folded(rows[i].stack, view_sites, true);
+        const char *expected[] = {rows[i].site, rows[i].all}, *texts[] = {seen, all};
+        for (unsigned k = 0; k < 2; k++) {
+            char line[300];
+            (void)snprintf(line, sizeof line, ",100,%s\n", expected[k]);
+            if (expected[k] && strstr(texts[k], line) == NULL)
+                fail_msg("row %u: expected '%s', seen '%s'", i, line, texts[k]);
+        }
+        free(seen);
+        free(all);
+    }
+}
+
+TEST(fold, thousands_of_stacks_are_shown_by_the_function_that_decides) {
+    char *profile = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&profile, &n);
+    for (unsigned i = 0; i < 2000; i++)
+        (void)fprintf(out, "main;f%u;%s;std::string::append 1\n", i, i % 4 ? "build" : "parse");
+    (void)fclose(out);
+    char *seen = folded(profile, view_sites, false);
+    assert_string_equal(
+        seen, "value,value%,site\n1500,75,\"build, 1500 stacks\"\n500,25,\"parse, 500 stacks\"\n");
+    free(seen);
+    free(profile);
+}
+
+TEST(view, tree_is_from_the_root_on) {
+    static const char profile[] =
+        "_start;main;r;r;r;leaf 30\nmain;r 10\nmain;other 5\nthread;leaf 2\n";
+    char *text = folded(profile, view_tree, false);
+    assert_string_equal(text, "depth,times,cum,cum%,flat,name\n1,1,45,95.7447,0,main\n"
+                              "2,3,40,85.1064,10,r\n3,1,30,63.8298,30,leaf\n2,1,5,10.6383,5,other\n"
+                              "1,1,2,4.2553,0,thread\n2,1,2,4.2553,2,leaf\n");
+    free(text);
+    struct profile *p = read_text(profile);
+    struct view *v = VIEW(p, .by = VIEW_FUNCTIONS);
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    view_tree(v, &(struct view_print){.out = out, .n_max = 2});
+    (void)fclose(out);
+    assert_string_equal(
+        text, "       cum     cum%       flat  call\n        45   95.74%          0  main\n"
+              "        40   85.11%         10    r x3\n"
+              "4 smaller calls are not shown; --count=N shows N\n");
     free(text);
     view_free(v);
     profile_free(p);
@@ -265,10 +350,10 @@ TEST(write, a_stack_whose_first_address_is_not_known_does_not_end_the_file) {
     profile_free(p);
 }
 
-TEST(table, units_fit_the_largest_number) {
+TEST(table, units_fit_the_largest_number_or_each) {
     const struct {
         const char *unit;
-        double largest, number;
+        double largest, number; /* largest 0: each has its own */
         const char *expected;
     } rows[] = {
         {"bytes", 5e6, 1048576, "1.00MB"},
@@ -279,11 +364,27 @@ TEST(table, units_fit_the_largest_number) {
         {"bytes", 5e6, 0, "0"},
         {"bytes", 5e6, -1, "0.00MB"},
         {"nanoseconds", 20, 5, "5ns"},
+        {"bytes", 0, 32715571, "31.2MB"},
+        {"bytes", 0, 839680, "820kB"},
+        {"bytes", 0, -839680, "-820kB"},
+        {"bytes", 0, 1, "1B"},
+        {"bytes", 0, 0.4, "0"},
+        {"bytes", 0, 1023, "1023B"},
+        {"bytes", 0, 1024, "1.00kB"},
+        {"bytes", 0, 1048575, "1.00MB"},
+        {"bytes", 0, 10235, "10.0kB"},
+        {"bytes", 0, 102349, "100kB"},
+        {"bytes", 0, 1e15, "909TB"},
+        {"nanoseconds", 0, 999600, "1.00ms"},
+        {"nanoseconds", 0, 999400, "999us"},
+        {"nanoseconds", 0, 9.5e12, "9500s"},
+        {"count", 0, 1234567, "1234567"},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         char out[64];
-        const char *seen = table_number(table_unit_for(rows[i].unit, rows[i].largest),
-                                        rows[i].number, out, sizeof out);
+        struct table_unit u = rows[i].largest > 0 ? table_unit_for(rows[i].unit, rows[i].largest)
+                                                  : table_unit_each(rows[i].unit);
+        const char *seen = table_number(u, rows[i].number, out, sizeof out);
         if (strcmp(seen, rows[i].expected) != 0)
             fail_msg("row %u: expected %s, seen %s", i, rows[i].expected, seen);
     }

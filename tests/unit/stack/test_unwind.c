@@ -190,6 +190,50 @@ __attribute__((noinline)) static void with_words(unsigned i, bool other) {
     }
 }
 
+/* ---- call paths that take turns ---- */
+
+static vt_stack_id id_by_turns;
+
+#define PATH(name, bytes)                                                                          \
+    __attribute__((noinline)) static void name(unsigned path, unsigned level) {                    \
+        char room[bytes];                                                                          \
+        KEEP_FRAME(room);                                                                          \
+        if (level == 0)                                                                            \
+            id_by_turns = vt__stack_id_here(&without, NULL);                                       \
+        else if (path % 2 == 0)                                                                    \
+            wide_path(path / 2, level - 1);                                                        \
+        else                                                                                       \
+            narrow_path(path / 2, level - 1);                                                      \
+        KEEP_FRAME(room);                                                                          \
+    }
+static void wide_path(unsigned path, unsigned level);
+static void narrow_path(unsigned path, unsigned level);
+PATH(wide_path, 200)
+PATH(narrow_path, 24)
+
+/* Once they are known, no frame of theirs is walked again. */
+TEST(unwind, call_paths_that_take_turns_are_recalled) {
+    enum { N = 64, LEVELS = 6 };
+    vt_stack_id id[N];
+    struct vt_stack_stats before, after;
+    for (int turn = 0; turn < 10; turn++) {
+        bool is_forgotten = turn == 9;
+        if (is_forgotten) vt__stack_modules_changed(); /* what was known of code */
+        vt__stack_stats(&before);
+        for (unsigned i = 0; i < N; i++) {
+            wide_path(i, LEVELS);
+            if (turn == 0) id[i] = id_by_turns;
+            assert_int_equal(id_by_turns, id[i]);
+        }
+        vt__stack_stats(&after);
+        if (turn > 2 && !is_forgotten) assert_int_equal(after.n_frames, before.n_frames);
+        if (is_forgotten) assert_true(after.n_frames > before.n_frames);
+        assert_int_equal(after.n_walks, before.n_walks + N);
+    }
+    for (unsigned i = 0; i < N; i++)
+        for (unsigned k = 0; k < i; k++) assert_true(id[i] != id[k]);
+}
+
 TEST(unwind, words_that_look_like_return_addresses_are_not_taken_for_them) {
     const uintptr_t *pc;
     for (unsigned depth = 0; depth < 5; depth++) { /* whichever frame's it is */

@@ -1,0 +1,250 @@
+/* run_boxes.c - the black boxes of what `vitrine run` runs: profiles of processes that did not write their own.
+ *
+ * Each process has a file of its own in a folder that we make, in memory where there is room. One that comes to its exit handlers writes
+ * its profiles and removes the file. What is left is of those that were killed, crashed, called _exit or exec.
+ *
+ *   FOLDER/NAME.PID.NNNN.heap, .PID.peak.heap, NAME.cpu, NAME.cpu_PID      as the process would have called them
+ *   FOLDER/NAME.PID.execN.heap, ...                                        of a program that called exec: N is which
+ *
+ * Climate: cli.
+ */
+#include "cli/run_boxes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "cli/box_files.h"
+#include "report/text.h"
+
+#define ROOM_BYTES ((uint64_t)256 << 20) /* a box has no more; below that another place is better */
+#define LITTLE_BYTES (1 << 20)
+#define FOLDER_NAME "vitrine.run."
+
+/* ---- the folder */
+
+static bool has_room(const char *folder) {
+    struct statvfs fs;
+    return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES;
+}
+
+static bool make_in(const char *folder, char out[PATH_MAX]) {
+    if (folder == NULL || folder[0] != '/' || strpbrk(folder, ",%") != NULL) return false;
+    if (snprintf(out, PATH_MAX / 2, "%s/" FOLDER_NAME "XXXXXX", folder) >= PATH_MAX / 2)
+        return false;
+    return mkdtemp(out) != NULL; /* mode 0700 */
+}
+
+static void remove_file(const char *folder, const char *name) {
+    char path[PATH_MAX + NAME_MAX + 2];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)unlink(path);
+}
+
+static void remove_folder(const char *folder) {
+    DIR *d = opendir(folder);
+    if (d == NULL) return;
+    for (const struct dirent *f; (f = readdir(d)) != NULL;)
+        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
+            remove_file(folder, f->d_name);
+    (void)closedir(d);
+    (void)rmdir(folder);
+}
+
+/* Ours while its lock is held: that of a command that was killed is free. */
+static int lock_folder(const char *folder) {
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0) return -1;
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static void remove_left(const char *parent) {
+    char path[PATH_MAX];
+    DIR *d = opendir(parent);
+    if (d == NULL) return;
+    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
+        if (strncmp(f->d_name, FOLDER_NAME, strlen(FOLDER_NAME)) != 0) continue;
+        (void)snprintf(path, sizeof path, "%s/%s", parent, f->d_name);
+        int fd = lock_folder(path);
+        if (fd < 0) continue;
+        remove_folder(path);
+        (void)close(fd);
+    }
+    (void)closedir(d);
+}
+
+bool boxes_begin(struct boxes *b) {
+    const char *temporary = getenv("TMPDIR");
+    const char *places[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", temporary, "/tmp"};
+    *b = (struct boxes){.lock = -1};
+    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+        bool is_memory = i < 2;
+        if (places[i] == NULL || (is_memory && !has_room(places[i]))) continue;
+        remove_left(places[i]);
+        if (!make_in(places[i], b->folder)) continue;
+        b->lock = lock_folder(b->folder);
+        return true;
+    }
+    b->folder[0] = '\0';
+    return false;
+}
+
+void boxes_end(struct boxes *b) {
+    if (b->folder[0] != '\0') remove_folder(b->folder);
+    if (b->lock >= 0) (void)close(b->lock);
+}
+
+/* ---- what is in it */
+
+struct left {
+    char name[NAME_MAX + 1];
+    struct vt_box box;
+};
+
+struct list {
+    struct left *all;
+    uint32_t n, cap;
+};
+
+static int by_process_and_time(const void *a, const void *b) {
+    const struct vt_box *x = &((const struct left *)a)->box, *y = &((const struct left *)b)->box;
+    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* Files that are no box are left out: the program may do there what it likes. */
+static struct list list_boxes(const struct boxes *b) {
+    struct list l = {0};
+    struct image m;
+    struct report_error e;
+    char path[PATH_MAX + NAME_MAX + 2];
+    DIR *d = opendir(b->folder);
+    if (d == NULL) return l;
+    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
+        struct left left;
+        (void)snprintf(path, sizeof path, "%s/%s", b->folder, f->d_name);
+        if (f->d_name[0] == '.' || image_open(&m, path, &e) != 0) continue;
+        (void)snprintf(left.name, sizeof left.name, "%s", f->d_name);
+        if (image_find_box(&m, &left.box, &e) == 0) *REPORT_PUSH(l.all, l.n, l.cap) = left;
+        image_close(&m);
+    }
+    (void)closedir(d);
+    if (l.n > 0) qsort(l.all, l.n, sizeof *l.all, by_process_and_time);
+    return l;
+}
+
+/* ---- names of files */
+
+/* One more than the last that the process wrote itself. */
+static unsigned long next_number(const struct run *r, uint32_t pid) {
+    unsigned long last = 0;
+    size_t n = strlen(r->name);
+    DIR *d = opendir(r->folder);
+    if (d == NULL) return 1;
+    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
+        struct dump_name name = {0};
+        if (strncmp(f->d_name, r->name, n) != 0 || !run_heap_name(f->d_name + n, &name)) continue;
+        if (name.pid == (pid_t)pid && !name.is_peak && name.number > last) last = name.number;
+    }
+    (void)closedir(d);
+    return last + 1;
+}
+
+/* n_exec: the how-manieth that this process left by exec; 0: it is the last. */
+static void choose_path(const struct run *r, const struct vt_box *b, enum box_kind kind,
+                        unsigned n_exec, char path[PATH_MAX]) {
+    if (n_exec > 0)
+        (void)snprintf(path, PATH_MAX, "%s/%s.%u.exec%u%s", r->folder, r->name, b->pid, n_exec,
+                       box_endings[kind]);
+    else if (kind == BOX_PEAK)
+        (void)snprintf(path, PATH_MAX, "%s/%s.%u.peak.heap", r->folder, r->name, b->pid);
+    else if (kind == BOX_HEAP)
+        (void)snprintf(path, PATH_MAX, "%s/%s.%u.%04lu.heap", r->folder, r->name, b->pid,
+                       next_number(r, b->pid));
+    else if (b->pid == (uint32_t)r->pid)
+        (void)snprintf(path, PATH_MAX, "%s/%s.cpu", r->folder, r->name);
+    else
+        (void)snprintf(path, PATH_MAX, "%s/%s.cpu_%u", r->folder, r->name, b->pid);
+}
+
+/* ---- writing */
+
+static bool is_missing(const struct vt_box *b, enum box_kind kind, const struct settings *s) {
+    if (!box_has(b, kind)) return false;
+    if (kind == BOX_CPU) return s->cpu && (b->written & VT_BOX_WROTE_CPU) == 0;
+    return s->heap && (b->written & VT_BOX_WROTE_HEAP) == 0;
+}
+
+/* A shell that called _exit says nothing about the program that it ran. */
+static bool is_little(const struct profile *p) {
+    uint32_t bytes = profile_find_type(p, "alloc_space");
+    return p->n_samples == 0 || (bytes != PROFILE_NONE && profile_total(p, bytes) < LITTLE_BYTES);
+}
+
+/* Those of which there is little are left out, unless is_all; how many. */
+static unsigned write_one(const struct run *r, const struct settings *s, const struct left *left,
+                          unsigned n_exec, bool is_all) {
+    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX];
+    struct image m;
+    struct report_error e;
+    (void)snprintf(from, sizeof from, "%s/%s", r->boxes->folder, left->name);
+    unsigned n_left_out = 0;
+    if (image_open(&m, from, &e) != 0) return 0;
+    m.name = left->name; /* the folder means nothing to the user */
+    for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
+        if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
+        struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
+        choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
+        if (!is_all && is_little(p))
+            n_left_out++;
+        else if (p->n_samples > 0 && box_write(p, path, &(struct settings){0}) == EXIT_FINE &&
+                 n_exec > 0)
+            (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+        profile_free(p);
+    }
+    image_close(&m);
+    return n_left_out;
+}
+
+static unsigned write_boxes(const struct run *r, const struct settings *s, const struct list *l,
+                            bool is_all) {
+    unsigned n_exec = 0, n_left_out = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct vt_box *b = &l->all[i].box;
+        if (i == 0 || b->pid != l->all[i - 1].box.pid) n_exec = 0;
+        bool is_replaced = b->state == VT_BOX_REPLACED;
+        n_left_out += write_one(r, s, &l->all[i], is_replaced ? ++n_exec : 0, is_all);
+    }
+    return n_left_out;
+}
+
+/* Any profile of this run, whoever wrote it. */
+static bool has_heap_file(const struct run *r) {
+    bool is_found = false;
+    size_t n = strlen(r->name);
+    DIR *d = opendir(r->folder);
+    if (d == NULL) return false;
+    for (const struct dirent *f; !is_found && (f = readdir(d)) != NULL;) {
+        struct dump_name name = {0};
+        is_found = strncmp(f->d_name, r->name, n) == 0 && run_heap_name(f->d_name + n, &name);
+    }
+    (void)closedir(d);
+    return is_found;
+}
+
+void boxes_write(const struct run *r, const struct settings *s) {
+    if (r->boxes->folder[0] == '\0') return;
+    struct list l = list_boxes(r->boxes);
+    if (write_boxes(r, s, &l, /* is_all */ false) > 0 && !has_heap_file(r))
+        (void)write_boxes(r, s, &l, /* is_all */ true);
+    free(l.all);
+}

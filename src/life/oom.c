@@ -1,0 +1,82 @@
+/* oom.c - the option heap_oom: a heap profile before the system kills somebody for memory, not after.
+ *
+ * Looked at where samples are added up (probe/sample_totals.c), by a program that allocates, that is: ten times in a second, and again when
+ * the heap has grown by a quarter of what was left. One
+ * profile for each rise above the share; the next when it has been below it by a few per cent. The last N_KEPT stay, under names that
+ * are used in turn.
+ *
+ * Climate: host, no malloc; no lock is held.   Owns: the state below.   Locks: none; one thread at a time looks.
+ */
+#include "life/oom.h"
+
+#include <stdatomic.h>
+
+#include "conf/options.h"
+#include "dump/names.h"
+#include "life/life.h"
+#include "os/os.h"
+#include "probe/probe.h"
+
+#define N_KEPT 4
+#define BELOW_PERCENT 5 /* so much less, and the next rise counts */
+
+static struct {
+    _Atomic bool is_looking;
+    bool is_above;
+    unsigned n_dumps;
+} oom;
+
+/* PREFIX.PID.oomN.heap, or without the process where PREFIX has it. */
+static int name_next(char name[VT_PATH_BYTES]) {
+    const char *wish = vt_opt_text(heap_profile);
+    bool has_process;
+    int err =
+        vt__process_path(name, VT_PATH_BYTES, wish != NULL ? wish : "vitrine.%p", &has_process);
+    if (err != 0) return err;
+    struct vt_text t = {name, VT_PATH_BYTES, vt__str_len(name), false, NULL, NULL};
+    if (!has_process) {
+        vt__text_char(&t, '.');
+        vt__text_uint(&t, (uint64_t)vt__os_pid());
+    }
+    vt__text_put(&t, ".oom");
+    vt__text_uint(&t, oom.n_dumps++ % N_KEPT + 1);
+    vt__text_put(&t, ".heap");
+    vt__text_char(&t, '\0');
+    return t.is_cut ? -1 : 0;
+}
+
+static void say_written(const char *name, unsigned percent) {
+    char line[VT_PATH_BYTES + 100];
+    struct vt_text t = VT_TEXT(line);
+    vt__text_put(&t, "vitrine: warning: ");
+    vt__text_uint(&t, percent);
+    vt__text_put(&t, " % of the memory is used: wrote '");
+    vt__text_put(&t, name);
+    vt__text_put(&t, "'\n");
+    vt__os_write(2, line, t.len);
+}
+
+static void look(void) {
+    char name[VT_PATH_BYTES];
+    size_t left;
+    unsigned percent = vt__os_memory_percent((unsigned)vt_opt(heap_oom), &left);
+    vt__sample_look_after(left / 4);
+    if (percent < vt_opt(heap_oom)) {
+        if (percent + BELOW_PERCENT < vt_opt(heap_oom)) oom.is_above = false;
+        return;
+    }
+    if (oom.is_above || vt__os_is_secure()) return;
+    oom.is_above = true;
+    if (name_next(name) != 0) return;
+    int err = vt__life_heap_dump_file(name);
+    if (err == 0)
+        say_written(name, percent);
+    else if (!vt__os_is_refusal(err))
+        vt__warn_because("cannot write profile", name, err);
+}
+
+void vt__life_oom_look(void) {
+    if (atomic_exchange(&oom.is_looking, true)) return;
+    look();
+    atomic_store(&oom.is_looking, false);
+}

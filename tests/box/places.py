@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""places.py - black_box=FILE without the command: names, disks that are full, other users, libraries, files that somebody damaged."""
+import pwd
+import random
+import stat
+
+from box import *
+
+folder = scratch()
+os.chmod(folder, 0o755)
+DEATHS = build_deaths(folder)
+IS_ROOT = os.geteuid() == 0
+KEPT = 10649600
+
+
+def go(box, *argv, options="sample=1", so=SO, env=None, **more):
+    """(status, stdout, stderr)"""
+    r = subprocess.run([DEATHS, *argv], capture_output=True, text=True, timeout=200,
+                       env=dict(os.environ, VITRINE=f"{options},black_box={box}", LD_PRELOAD=so, **(env or {})), **more)
+    return r.returncode, r.stdout, r.stderr
+
+
+def read(box, *argv):
+    return run(VITRINE, "read", *argv, "-o", box + ".out", box)
+
+
+def kept(box):
+    status, _, errors = read(box)
+    check(f"read {os.path.basename(box)}: status", status, 0)
+    return ours(sums(box + ".out.heap", "inuse_space")) if status == 0 else errors
+
+
+# ---- names
+box = os.path.join(folder, "a.%p.box")
+status, text, errors = go(box, "kill")
+mine = box.replace("%p", str(int(truth_of(text)["pid"])))
+check("killed", (status, errors), (-9, ""))
+check("%p is the process", os.path.exists(mine), True)
+check("nobody else reads it", stat.S_IMODE(os.stat(mine).st_mode), 0o600)
+check("what it held", kept(mine), KEPT)
+box = os.path.join(folder, "b.box")
+first = truth_of(go(box, "kill")[1])
+second = truth_of(go(box, "kill")[1])
+check("a box that is there stays", os.path.exists(box) and os.path.exists(f"{box}.{int(second['pid'])}"), True)
+status, _, errors = run(VITRINE, "read", "-o", os.path.join(folder, "both"), box, f"{box}.{int(second['pid'])}")
+check("read takes several", sorted(os.path.basename(f) for f in glob.glob(folder + "/both*[0-9].heap")), sorted(f"both.{int(t['pid'])}.heap" for t in (first, second)))
+box = os.path.join(folder, "c.box")
+status, text, errors = go(box, "exit")
+check("one that ended by itself, without other profiles, stays", (status, kept(box)), (0, KEPT))
+check_has("and read says so", read(box)[2], "which ended by itself")
+box = os.path.join(folder, "d.box")
+status, text, errors = go(box, "exit", options=f"sample=1,heap_profile={folder}/d")
+check("with a profile it goes", (status, os.path.exists(box), len(glob.glob(folder + "/d.0001.heap"))), (0, False, 1))
+box = os.path.join(folder, "e.box")
+status, text, errors = go(box, "exec")
+pid = int(truth_of(text)["pid"])
+check("exec: the old program's box stays", kept(box), KEPT)
+check("exec: the new one has its own", os.path.exists(f"{box}.{pid}"), True)
+
+# ---- a library that comes later has its names
+plugin, opener = os.path.join(folder, "plugin.so"), os.path.join(folder, "opener")
+out(CC, "-O1", "-g", "-shared", "-fPIC", os.path.join(HERE, "plugin.c"), "-o", plugin)
+out(CC, "-O1", "-g", "-DWITH_MAIN", os.path.join(HERE, "plugin.c"), "-o", opener, "-ldl")
+for way in ("sample=1", "exact"):
+    box = os.path.join(folder, f"opener.{way}.box")
+    subprocess.run([opener, plugin], env=dict(os.environ, VITRINE=f"{way},black_box={box}", LD_PRELOAD=SO))
+    check(f"a library that came later, {way}: status", read(box)[0], 0)
+    check(f"a library that came later, {way}", sums(box + ".out.heap", "inuse_space").get("keep_in_plugin"), 6553600)
+
+# ---- where it cannot be
+for name, path, words in (("no folder", os.path.join(folder, "none", "x.box"), "no such file or directory"),
+                          ("a folder", folder, "directory"), ("a device", "/dev/null", "invalid argument")):
+    status, text, errors = go(path, "exit")
+    check(f"{name}: the program goes on", status, 0)
+    check(f"{name}: one line", len(errors.splitlines()), 1)
+    check_has(f"{name}: why", errors.lower(), "vitrine: warning: cannot make black box '" + path.lower())
+box = os.path.join(folder, "limit.box")
+status, text, errors = go(box, "exit", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (1 << 20, 1 << 20)))
+check("a limit of file sizes: the program goes on", (status, len(errors.splitlines())), (0, 1))
+box = os.path.join(folder, "addresses.box")
+status, text, errors = go(box, "kill", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_AS, (1 << 30, 1 << 30)))
+check("few addresses: a smaller box", (status, os.path.exists(box) and kept(box)), (-9, KEPT))
+
+# ---- an older kernel: no room can be made later
+AUDIT = os.environ.get("VT_AUDIT_SO") or os.path.join(BUILD, "lib", "libvitrine-audit.so")
+if os.path.exists(AUDIT):
+    box = os.path.join(folder, "old.box")
+    status, text, errors = go(box, "kill", so=AUDIT, env={"VITRINE_FAIL_ALWAYS": "populate"})
+    check("an old kernel: all the room at once", status == -9 and os.stat(box).st_blocks * 512 > 8 << 20, True)
+    check("an old kernel: what it held", kept(box), KEPT)
+else:
+    print("skipped: no audit library")
+
+# ---- disks that are full
+if IS_ROOT:
+    disk = os.path.join(folder, "disk")
+    os.mkdir(disk)
+    for size in (4, 16, 64, 96, 128, 256):
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", disk], capture_output=True).returncode != 0:
+            print("skipped: no tmpfs can be mounted")
+            break
+        try:
+            box = os.path.join(disk, "x.box")
+            for way in ("sample=1", "exact"):
+                status, text, errors = go(box, "threads=8", "exit", options=way)
+                check(f"{size} KiB, {way}: the program goes on", status, 0)
+                check(f"{size} KiB, {way}: a line at most", len(errors.splitlines()) <= 1, True)
+                if os.path.exists(box):
+                    status, _, errors = run(VITRINE, "read", "-o", os.path.join(folder, "full"), box)
+                    check(f"{size} KiB, {way}: it is read", status, 0)
+                    os.unlink(box)
+        finally:
+            subprocess.run(["umount", "-l", disk])
+else:
+    print("skipped: only root mounts a small disk")
+
+# ---- other users
+if IS_ROOT:
+    nobody = pwd.getpwnam("nobody")
+    away = tempfile.mkdtemp(prefix="vitrine-box-")
+    os.chmod(away, 0o777)
+    os.chmod(folder, 0o755)
+    user = {"user": nobody.pw_uid, "group": nobody.pw_gid}
+    library = os.path.join(folder, "libvitrine.so.1")
+    shutil.copy(SO, library)
+    status, text, errors = go(os.path.join(away, "n.box"), "kill", so=library, **user)
+    check("an ordinary user has one", kept(os.path.join(away, "n.box")), KEPT)
+    os.symlink(os.path.join(folder, "victim"), os.path.join(away, "planted.box"))
+    os.lchown(os.path.join(away, "planted.box"), nobody.pw_uid, nobody.pw_gid)
+    status, text, errors = go(os.path.join(away, "planted.box"), "exit")
+    check("a link that another planted is refused", (status, os.path.exists(os.path.join(folder, "victim")), len(errors.splitlines())), (0, False, 1))
+    trusted = os.path.join(folder, "trusted")
+    out(CC, "-O1", "-pthread", "-D_GNU_SOURCE", os.path.join(HERE, "deaths.c"), library, f"-Wl,-rpath,{folder}", "-o", trusted)
+    os.chmod(trusted, 0o4755)
+    r = subprocess.run([trusted, "kill"], capture_output=True, text=True, env={"VITRINE": f"sample=1,black_box={away}/s.box"}, **user)
+    check("a set-uid program has none", (r.returncode, os.path.exists(os.path.join(away, "s.box"))), (-9, False))
+    shutil.rmtree(away)
+else:
+    print("skipped: only root can be another user")
+
+# ---- damaged ones
+chance = random.Random(99)
+box = mine
+with open(box, "rb") as f:
+    size = os.fstat(f.fileno()).st_size
+    places = []  # where there is data
+    at = 0
+    while True:
+        try:
+            begin = os.lseek(f.fileno(), at, os.SEEK_DATA)
+            at = os.lseek(f.fileno(), begin, os.SEEK_HOLE)
+        except OSError:
+            break
+        places += range(begin, at, 8)
+head = [p for p in places if p < 4096]
+for n in range(120):
+    with open(box, "r+b", buffering=0) as f:
+        old = {}
+        for _ in range(chance.choice((1, 4, 40))):
+            at = chance.choice(head if n % 2 else places)
+            old.setdefault(at, os.pread(f.fileno(), 8, at))
+            os.pwrite(f.fileno(), chance.choice((bytes(8), b"\xff" * 8, chance.randbytes(8), (1 << chance.randrange(64)).to_bytes(8, "little"))), at)
+        status, _, errors = read(box, "--no-symbols")
+        check(f"damaged {n}: status", status in (0, 3), True)
+        check(f"damaged {n}: few words", len(errors.splitlines()) < 12, True)
+        for at, data in old.items():
+            os.pwrite(f.fileno(), data, at)
+check("mended again", kept(box), KEPT)
+os.truncate(box, size // 2)
+status, _, errors = read(box)
+check("cut: status", status, 3)
+check_has("cut: says so", errors, "is truncated")
+
+done()

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""bombs.py - input that has no end, or is far more than it looks: memory and time stay bounded, and one line says what and where.
+
+Memory is the most that the command had resident, as the kernel counts it.
+"""
+import gzip
+import socket
+import struct
+import threading
+import time
+import zlib
+
+from tool import *
+
+folder = scratch()
+MiB = 1 << 20
+PLAIN_MiB = 60  # what the command may have besides what it reads; an address sanitizer has more
+IS_ASAN = not IS_PLAIN
+
+
+def file(name, data):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def measured(*argv, stdin=subprocess.DEVNULL, within=120):
+    """status, stderr, MiB resident at most, seconds"""
+    began = time.monotonic()
+    p = subprocess.Popen(argv, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, no_proxy="*"))
+    timer = threading.Timer(within, p.kill)
+    timer.start()
+    errors = []
+    reader = threading.Thread(target=lambda: errors.append(p.stderr.read()))
+    reader.start()
+    p.stdout.read()
+    reader.join()
+    _, ended, used = os.wait4(p.pid, 0)
+    timer.cancel()
+    p.returncode = os.waitstatus_to_exitcode(ended)
+    return p.returncode, errors[0].decode(errors="replace"), used.ru_maxrss / 1024, time.monotonic() - began
+
+
+def bounded(what, argv, most_mib, part, status=3, **more):
+    seen, errors, mib, _ = measured(*argv, **more)
+    check(f"{what}: exit", seen, status)
+    check_has(f"{what}: message", errors, part)
+    check(f"{what}: no more than {most_mib} MiB ({mib:.0f})", IS_ASAN or mib <= most_mib, True)
+
+
+# ---- packed files
+
+def zstd_frame(n_blocks, window_log=20, block=128 << 10):
+    """A frame of blocks that repeat one byte: 4 bytes become 128 KiB."""
+    header = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([(window_log - 10) << 3])
+    body = (block << 3 | 1 << 1).to_bytes(3, "little") + b"a"
+    return header + body * (n_blocks - 1) + (block << 3 | 1 << 1 | 1).to_bytes(3, "little") + b"a"
+
+
+def gzip_of_zeros(n_mib):
+    packer = zlib.compressobj(9, wbits=31)
+    return b"".join(packer.compress(bytes(MiB)) for _ in range(n_mib)) + packer.flush()
+
+
+def gzip_endless():
+    """A member that never ends, and what repeats of it."""
+    head, more = gzip_of_zeros(1)[:-8], b""
+    packer = zlib.compressobj(9, wbits=31)
+    start = packer.compress(bytes(MiB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    more = packer.compress(bytes(MiB)) + packer.flush(zlib.Z_FULL_FLUSH)
+    return start, more
+
+
+bomb = file("bomb.zst", zstd_frame(8192))
+check("a file of 33 kB that is 1 GB", os.path.getsize(bomb), 8192 * 4 + 6)
+larger = file("larger.zst", zstd_frame(33600))
+for name, path in (("1 GB", bomb), ("4.2 GB", larger)):
+    for tool, status in ((VITRINE, 3), (PPROF, 1), (JEPROF, 1)):
+        bounded(f"{os.path.basename(tool)}: zstd, {name}", [tool, "top" if tool == VITRINE else "--text", path], 64 + 40 + PLAIN_MiB,
+                f"'{path}': its first ", status=status)
+check_has("it says how much, and what to do", measured(VITRINE, "top", bomb)[1], "bytes unpack to more than 64 MiB; --limit=SIZE reads more\n")
+bounded("zstd: many frames", [VITRINE, "top", file("frames.zst", zstd_frame(2) * 4096)], 64 + 40 + PLAIN_MiB, "unpack to more than 64 MiB")
+bounded("zstd: a large window", [VITRINE, "top", file("window.zst", zstd_frame(4, window_log=31))], PLAIN_MiB, "wants a window of more than 128 MiB")
+bounded("zstd: a window within bounds", [VITRINE, "top", file("window27.zst", zstd_frame(4, window_log=27))], 20 + PLAIN_MiB, "is text, but of no kind of profile")
+zeros = gzip_of_zeros(300)
+bounded("gzip", [VITRINE, "top", file("bomb.gz", zeros)], 64 + 40 + PLAIN_MiB, "unpack to more than 64 MiB")
+bounded("gzip: many members", [VITRINE, "top", file("members.gz", gzip_of_zeros(8) * 40)], 64 + 40 + PLAIN_MiB, "unpack to more than 64 MiB")
+bounded("--limit=8M", [VITRINE, "top", "--limit=8M", bomb], 8 + 10 + PLAIN_MiB, "unpack to more than 8 MiB; --limit=SIZE reads more")
+bounded("--limit=0 reads all of it", [VITRINE, "top", "--limit=0", file("all.gz", zeros)], 500 + PLAIN_MiB, "of no kind of profile")
+bounded("--limit=400M reads all of it", [PPROF, "--text", "--limit=400M", file("all.gz", zeros)], 500 + PLAIN_MiB, "of no kind of profile", status=1)
+bounded("--limit that is no size", [VITRINE, "top", "--limit=much", bomb], PLAIN_MiB, "'--limit' wants a number of bytes such as 512M, not 'much'", status=2)
+bounded("pprof --limit that is no size", [PPROF, "--text", "--limit=much", bomb], PLAIN_MiB, "Option limit is a number of bytes such as 512M, not 'much'", status=1)
+twice = file("twice.gz", gzip.compress(gzip.compress(b"main;a 3\n")))
+bounded("packed twice", [VITRINE, "top", twice], PLAIN_MiB, "is packed twice")
+
+# ---- what is packed well and is a profile
+
+good = os.path.join(folder, "good.folded.gz")  # 105 MB, 1 : 250
+with gzip.open(good, "wb", 6) as f:
+    for _ in range(80):
+        f.write(b"".join(b"main;work;leaf%d 1\n" % (i % 7) for i in range(65536)))
+status, errors, _, _ = measured(VITRINE, "top", good)
+check("a large profile that packs well", (status, errors), (0, ""))
+
+# ---- files, pipes
+
+sparse = os.path.join(folder, "sparse")
+with open(sparse, "wb") as f:
+    f.truncate(1 << 40)
+bounded("a terabyte of nothing", [VITRINE, "top", "--limit=16M", sparse], 16 + 20 + PLAIN_MiB, f"'{sparse}': has more than 16 MiB; --limit=SIZE reads more")
+with open("/dev/zero", "rb") as zero:
+    bounded("standard input without an end", [VITRINE, "top", "--limit=16M", "-"], 16 + 20 + PLAIN_MiB, "'standard input': has more than 16 MiB", stdin=zero)
+with open("/dev/zero", "rb") as zero:
+    bounded("addresses without an end", [PPROF, "--symbols", "--limit=16M", "/bin/ls"], 16 + 20 + PLAIN_MiB, "'standard input': has more than 16 MiB", status=1, stdin=zero)
+
+
+def pour(path, first, more):
+    def work():
+        try:
+            with open(path, "wb") as f:
+                f.write(first)
+                while True:
+                    f.write(more)
+        except BrokenPipeError:
+            pass
+
+    threading.Thread(target=work, daemon=True).start()
+
+
+fifo = os.path.join(folder, "endless")
+os.mkfifo(fifo)
+pour(fifo, *gzip_endless())
+bounded("a FIFO without an end, packed", [VITRINE, "top", fifo], 64 + 40 + PLAIN_MiB, f"'{fifo}': its first ")
+empty = gzip.compress(b"")
+pour(fifo, empty, empty * 1000)
+bounded("members of nothing without an end", [VITRINE, "top", "--limit=4M", fifo], 4 + 20 + PLAIN_MiB, f"'{fifo}': has more than 4 MiB")
+r, w = os.pipe()
+os.write(w, gzip.compress(b"main;a 3\nmain;b 4\n"))
+os.close(w)
+p = subprocess.run([VITRINE, "top", f"/dev/fd/{r}"], pass_fds=[r], capture_output=True, text=True, timeout=60)
+check("a pipe on the command line is read from its beginning", (p.returncode, p.stderr), (0, ""))
+check_has("a pipe on the command line is read from its beginning", p.stdout, "samples, 7 of 7 shown")
+
+# ---- servers
+
+START, MORE = gzip_endless()
+HEAP = b"heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400010\nMAPPED_LIBRARIES:\n"
+ended = threading.Event()
+
+
+def answer(c, page):
+    """Writes the answer; what takes forever ends when the other side does."""
+    ok = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+    if page.endswith(b"/cmdline") and not page.startswith(b"/chatty"):
+        return c.sendall(ok + b"Content-Length: 4\r\n\r\n/app")
+    kind = page.split(b"/")[1]
+    if kind == b"chatty" and page.endswith(b"/heap"):
+        return c.sendall(ok + b"Content-Length: %d\r\n\r\n" % len(HEAP) + HEAP)
+    if kind in (b"endless", b"chatty"):
+        c.sendall(ok + b"\r\n")
+        while True:
+            c.sendall(bytes(MiB))
+    if kind == b"packed":
+        c.sendall(ok + b"Content-Encoding: gzip\r\n\r\n" + START)
+        while True:
+            c.sendall(MORE * 100)
+    if kind == b"bomb":
+        return c.sendall(ok + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(zeros) + zeros)
+    if kind == b"drip":
+        c.sendall(ok + b"\r\n")
+        while not ended.wait(0.1):
+            c.sendall(b"a")
+    if kind == b"headers":
+        c.sendall(ok)
+        while not ended.wait(0.01):
+            c.sendall(b"X-More: " + b"x" * 500 + b"\r\n")
+    if kind == b"around":
+        ended.wait(0.2)
+        return c.sendall(b"HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + page + b"\r\n\r\n")
+    if kind == b"file":
+        return c.sendall(b"HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: file:///etc/passwd\r\n\r\n")
+    if kind == b"short":
+        return c.sendall(ok + b"Content-Length: 100000\r\n\r\n" + HEAP)
+    if kind == b"negative":
+        return c.sendall(ok + b"Content-Length: -5\r\n\r\n" + HEAP)
+    if kind == b"huge":
+        return c.sendall(ok + b"Content-Length: 99999999999999999999\r\n\r\n" + HEAP)
+    return c.sendall(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+
+def serve(c):
+    with c:
+        try:
+            answer(c, c.recv(65536).split()[1])
+        except (OSError, IndexError):
+            pass
+
+
+def accept(listener):
+    while True:
+        try:
+            c, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(c,), daemon=True).start()
+
+
+listener = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=accept, args=(listener,), daemon=True).start()
+host = f"127.0.0.1:{listener.getsockname()[1]}"
+for tool, status in ((VITRINE, 3), (PPROF, 1)):
+    word, name = "top" if tool == VITRINE else "--text", os.path.basename(tool)
+    os.environ["PPROF_TMPDIR"] = os.path.join(folder, "kept")
+    bounded(f"{name}: a body without an end", [tool, word, "--limit=32M", f"{host}/endless/pprof/heap"], 32 + 30 + PLAIN_MiB,
+            f"'http://{host}/endless/pprof/heap': has more than 32 MiB; --limit=SIZE reads more", status=status)
+    bounded(f"{name}: a packed body that is a bomb", [tool, word, f"{host}/bomb/pprof/heap"], 64 + 40 + PLAIN_MiB, f"'http://{host}/bomb/pprof/heap': its first ", status=status)
+    for kind in ("drip", "headers", "around"):
+        seen, errors, _, seconds = measured(tool, word, "--timeout=2", f"{host}/{kind}/pprof/heap")
+        check(f"{name}: {kind}: exit", seen, status)
+        check(f"{name}: {kind}: --timeout is for all of it ({seconds:.1f} s)", seconds < 30, True)
+        check_has(f"{name}: {kind}: message", errors, f"'http://{host}/{kind}/pprof/heap': ")
+bounded("a packed body without an end", [VITRINE, "top", f"{host}/packed/pprof/heap"], 64 + 40 + PLAIN_MiB, f"'http://{host}/packed/pprof/heap': its first ")
+bounded("a redirection to a file", [VITRINE, "top", f"{host}/file/pprof/heap"], PLAIN_MiB, "cannot fetch: ")
+for kind in ("short", "negative", "huge"):
+    seen, errors, _, _ = measured(VITRINE, "top", "--timeout=5", f"{host}/{kind}/pprof/heap")
+    check(f"a wrong length, {kind}: ends", seen in (0, 3), True)
+    if seen == 3:
+        check_has(f"a wrong length, {kind}: message", errors, "cannot fetch: ")
+# the name of its program and the names of its functions do not end: what is there is shown
+seen, errors, mib, _ = measured(VITRINE, "top", "--limit=16M", f"{host}/chatty/pprof/heap")
+check("names without an end: exit", seen, 0)
+check_has("names without an end: message", errors, f"no names from the server: 'http://{host}/chatty': has more than 16 MiB")
+check(f"names without an end: memory ({mib:.0f})", IS_ASAN or mib < 16 + 30 + PLAIN_MiB, True)
+# all questions share one time
+began = time.monotonic()
+seen, errors, _, seconds = measured(VITRINE, "top", "--timeout=3", f"{host}/drip/pprof/profile?seconds=1")
+check("--timeout: exit", seen, 3)
+check_has("--timeout: message", errors, "no answer within the time: ")
+ended.set()
+listener.close()
+done()

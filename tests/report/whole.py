@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""whole.py - what `vitrine run` tells of the whole run: where memory is, JSON, lifetimes, mappings, the clock on the wall, children that did next to nothing."""
+from tool import *
+
+folder = scratch()
+CC = os.environ.get("CC", "cc")
+MIB = 1 << 20
+
+
+def build(name, text, *flags):
+    path = os.path.join(folder, name)
+    out(CC, "-O1", "-g", "-pthread", "-x", "c", "-", "-o", path, *flags, stdin=text.encode())
+    return path
+
+
+def vrun(*argv, **more):
+    vrun.n += 1
+    place = os.path.join(folder, f"run{vrun.n}")
+    return (*run(VITRINE, "run", "-o", place, *argv, **more), place)
+
+
+vrun.n = 0
+UNITS = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+def size(text):
+    m = re.fullmatch(r"([0-9.]+)([kMG]?B)?", text)
+    return float(m.group(1)) * UNITS[m.group(2) or "B"]
+
+
+# ---- where memory is: 20 MB of blocks, 30 MB mapped, a stack of 6 MB, a file of 12 MB, for as long as it takes to look
+places = build("places", r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static pthread_barrier_t both;
+static void *deep(void *unused) {
+    char big[6 << 20];
+    memset(big, 1, sizeof big);
+    __asm__ volatile("" : : "r"(big) : "memory");
+    pthread_barrier_wait(&both);
+    sleep(2);
+    return unused;
+}
+__attribute__((noinline)) void *map_it(size_t n) {
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memset(p, 1, n);
+}
+__attribute__((noinline)) void hold(void) {
+    for (int i = 0; i < 2000; i++) memset(malloc(10240), 1, 10240);
+}
+int main(int argc, char **argv) {
+    pthread_t t;
+    (void)argc;
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&t, NULL, deep, NULL);
+    hold();
+    void *p = map_it(30 << 20);
+    FILE *f = fopen(argv[1], "w+");
+    if (ftruncate(fileno(f), 12 << 20) != 0) return 1;
+    char *file = mmap(NULL, 12 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+    memset(file, 1, 12 << 20);
+    pthread_barrier_wait(&both);
+    pthread_join(t, NULL);
+    return munmap(p, 30 << 20);
+}
+""")
+status, _, errors, place = vrun("--json", places, os.path.join(folder, "mapped"))
+data = json.loads(open(os.path.join(place, "places.run.json")).read())
+most = size(re.search(r"at most (\S+) resident", errors).group(1))
+line = re.search(r"^  resident +(\S+)  (.*)$", errors, re.M)
+parts = {name: size(n) for name, n in re.findall(r"([a-z ]+?) ([0-9.]+[kMG]?B)(?:, |$)", line.group(2))}
+parts = {name.strip(): n for name, n in parts.items()}
+check("resident: the parts", list(parts)[:4], ["heap", "other mappings", "stacks", "files"])
+check_near("resident: what the kernel says, to 2 %", size(line.group(1)), most, 0.02 * most)
+check_near("resident: it adds up, to 2 %", sum(parts.values()), data["peak_resident_bytes"], 0.02 * data["peak_resident_bytes"])
+check("resident: nearly all was seen", parts.get("too short to be seen", 0) < 0.1 * most, True)
+for name, least, above in [("heap", 20 * MIB, 6), ("other mappings", 30 * MIB, 6), ("stacks", 6 * MIB, 1), ("files", 12 * MIB, 8)]:
+    check(f"resident: {name}", least - 600000 <= parts[name] <= least + above * MIB, True)
+seen = data["resident"]
+check("JSON: resident", [round(seen[k] / MIB) for k in ("heap_bytes", "stack_bytes")], [round(parts["heap"] / MIB), round(parts["stacks"] / MIB)])
+check_near("JSON: resident adds up", sum(seen[k] for k in ("heap_bytes", "mapping_bytes", "stack_bytes", "file_bytes")), seen["seen_bytes"], 0)
+
+# ---- JSON
+check("JSON: what it was", (data["program"], data["arguments"], data["status"]), (places, [os.path.join(folder, "mapped")], 0))
+check("JSON: time", 2 <= data["seconds"] < 100, True)
+probe = data["probes"][0]
+check("JSON: one probe", [p["what"] for p in data["probes"]], ["heap"])
+check("JSON: files", [os.path.exists(probe[k]) for k in ("last_profile", "peak_profile", "flame_graph")], [True] * 3)
+check("JSON: the same sums as the profile", probe["total"]["inuse_space"], json.loads(out(VITRINE, "top", "--json", probe["last_profile"]))["total"])
+check("JSON: sites", probe["sites"]["rows"][0]["site"], "hold < main")
+check_has("JSON: the report says where", errors, f"  summary          {place}/places.run.json\n")
+killed = build("killed", "#include <signal.h>\nint main(void) { return raise(SIGTERM); }\n")
+status, _, _, place = vrun("--json", killed)
+data = json.loads(open(os.path.join(place, "killed.run.json")).read())
+check("JSON: of a program that a signal ended", (status, data["signal"], "status" in data), (143, 15, False))
+check("no JSON unless asked for", any(f.endswith(".json") for f in os.listdir(vrun(build("nothing", "int main(void) { return 0; }\n"))[3])), False)
+
+# ---- lifetimes, mappings, the wall
+ages = build("ages", "#include <stdlib.h>\n#include <unistd.h>\nvoid *volatile p[2000];\nint main(void) {\n"
+             "for (int i = 0; i < 2000; i++) p[i] = malloc(10000);\nusleep(100000);\nfor (int i = 0; i < 2000; i++) free(p[i]);\nreturn 0; }\n")
+_, _, errors, _ = vrun("--lifetimes", "--rate=1K", ages)
+table = errors.partition("allocated and freed, by how long it lived at most:\n")[2]
+rows = re.findall(r"^ +(\S+) +(\S+)% lifetime +(\d+) milliseconds$", table, re.M)
+check("lifetimes: nearly all lived for 64 to 1024 ms", sum(float(share) for _, share, ms in rows if 64 < int(ms) <= 1024 * 16) > 90, True)
+_, _, errors, _ = vrun("--mmap", places, os.path.join(folder, "mapped"))
+mapped = errors.partition("mapped by the program itself, since its start:\n")[2]
+check_has("mmap: where", mapped.splitlines()[1] if mapped else errors, "30.0MB")
+check_has("mmap: by whom", mapped.splitlines()[1] if mapped else errors, "% map_it < main")
+asleep = build("asleep", "#include <time.h>\n__attribute__((noinline)) int wait_for(int ms) { struct timespec t = {0, ms * 1000000L}; while (nanosleep(&t, &t) != 0) {}\n"
+               "return 1; }\nint main(void) { return wait_for(400) - 1; }\n")
+_, _, errors, place = vrun("--wall", asleep)
+check("wall: time passed, at least", size(re.search(r"^  time passed +([0-9.]+)ms$", errors, re.M).group(1) + "B") >= 300, True)
+check("wall: it is not called CPU time", "CPU time" in errors, False)
+check_has("wall: where", errors.partition("\ntime passed:\n")[2], " < wait_for < main\n")
+for argv, part in [(["--lifetimes", "--exact"], "'--exact' and '--lifetimes' at once"), (["--lifetimes", "--mmap"], "'--lifetimes' and '--mmap' at once")]:
+    status, _, errors, _ = vrun(*argv, "true")
+    check(f"{' '.join(argv)}: exit", status, 2)
+    check_has(f"{' '.join(argv)}: message", errors, part)
+
+# ---- sites: the program's own code, in C++
+work = os.path.join(folder, "growth")
+out(os.environ.get("CXX", "c++"), "-O1", "-g", "-pthread", "-fno-optimize-sibling-calls", "-x", "c++", "-", "-o", work, stdin=b"""
+#include <cstring>
+#include <thread>
+#include <vector>
+std::vector<long> *kept;
+char *copies[2000];
+__attribute__((noinline)) void parse(int depth) {
+    if (depth > 0) { parse(depth - 1); asm volatile(""); return; }
+    for (long i = 0; i < 500000; i++) kept->push_back(i);
+}
+__attribute__((noinline)) void copy_all() { char s[3000]; memset(s, 'a', 2999); s[2999] = 0; for (auto &c : copies) c = strdup(s); }
+int main() {
+    kept = new std::vector<long>;
+    parse(39);
+    std::thread t(copy_all);
+    t.join();
+}
+""")
+_, _, errors, place = vrun("--rate=8K", work)
+check_has("sites: what std:: did, recursion once", errors, "% std::vector growth < parse x40 < main\n")
+check("sites: a thread's own function is the last", bool(re.search(r"% (__GI_)?_*strdup < copy_all$", errors, re.M)), True)
+tree = out(VITRINE, "tree", glob.glob(os.path.join(place, "*.peak.heap"))[0])
+check_has("tree: recursion once", tree, " parse x40\n")
+check("tree: threads begin with their function", bool(re.search(r"  copy_all$", tree, re.M)), True)
+all_frames = vrun("--all-frames", "--rate=8K", work)[2]
+check("sites: all frames", ("std::vector growth" in all_frames, "allocator" in all_frames), (False, True))
+
+# ---- the heap over time: it grows for 2500 blocks, then 2000 are freed
+subject = os.path.join(folder, "subject")
+out(CC, "-O1", "-g", "-pthread", os.path.join(HERE, "subject.c"), "-o", subject)
+for locale, signs in (("C.UTF-8", "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"), ("C", "_.-=+*%#")):
+    _, _, errors, place = vrun("--every=2M", "--rate=8K", "--json", subject, "grow", env={"LC_ALL": locale})
+    m = re.search(r"^  over time        (\S+)  at most (\S+) in (\d+) profiles, ", errors, re.M)
+    check(f"over time, {locale}: a line", m is not None, True)
+    heights = [signs.find(c) for c in m.group(1)] if m else [0]
+    check(f"over time, {locale}: signs", min(heights) >= 0, True)
+    check(f"over time, {locale}: it grows from low to the top, then falls", (heights[0] <= 2, max(heights), heights[-1] <= 3), (True, 7, True))
+    check_near(f"over time, {locale}: at most", size(m.group(2)), 25e6, 3e6)
+points = json.loads(open(os.path.join(place, "subject.run.json")).read())["probes"][0]["over_time"]
+check("over time: JSON has as many", len(points), int(m.group(3)))
+check("over time: JSON is in order", points == sorted(points, key=lambda p: p["seconds"]), True)
+page = open(glob.glob(os.path.join(place, "*.heap.html"))[0]).read()
+check("over time: the page has a timeline", page.count('class="timeline"'), 1)
+check("over time: with a point for each profile", len(re.findall("<circle ", page)), len(points))
+_, _, errors, place = vrun(subject, "grow")
+check("over time: not unless asked for", ("over time" in errors, glob.glob(os.path.join(place, "*.html"))), (False, []))
+
+# ---- a shell that starts much: files of what allocated, and a line about the rest
+big = build("big", "#include <stdlib.h>\n#include <string.h>\nint main(void) { for (int i = 0; i < 600; i++) memset(malloc(10000), 1, 10000); return 0; }\n")
+small = build("small", "#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(1000); return 0; }\n")
+_, _, errors, place = vrun("--json", "sh", "-c", f"for i in 1 2 3 4 5 6 7 8 9 10; do {small}; done; {big}; {big}; exit 0")
+check_has("children: how many were left out", errors, "\n  none of 10 other processes that allocated less than 1MB\n")
+check_has("children: those that did much", errors, f"and those of 1 other process in {place}\n")
+check("children: files of two", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place) if f.endswith(".heap")), ["sh.N.N.heap"] * 2 + ["sh.N.peak.heap"] * 2)
+data = json.loads(open(os.path.join(place, "sh.run.json")).read())["probes"][0]
+check("children: JSON", (data["other_processes"], data["processes_left_out"]), (1, 10))
+done()
