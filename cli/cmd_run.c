@@ -86,10 +86,6 @@ static int set_options(const struct settings *s) {
             "a profile tells of lifetimes or of mappings: '--lifetimes' and '--mmap' at once");
         return EXIT_USAGE;
     }
-    if (s->exact && s->lifetimes) {
-        say_error("lifetimes are those of samples: '--exact' and '--lifetimes' at once");
-        return EXIT_USAGE;
-    }
     bool is_set = put_in_front("VITRINE", DEFAULTS, ',');
     if (s->exact) is_set = is_set && set_variable("VITRINE_EXACT", "on");
     if (s->lifetimes) is_set = is_set && set_variable("VITRINE_HEAP_KIND", "lifetimes");

@@ -256,6 +256,7 @@ struct profile *load_profiles(struct settings *s) {
         profile_free(p);
         return NULL;
     }
+    if (s->type) profile_make_waste(p, s->type);
     profile_add_label_frames(p, s->tag_root, s->tag_leaf);
     progress_end();
     for (uint32_t i = 0; i < p->n_notes; i++) say_note(p, i);

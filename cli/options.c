@@ -27,7 +27,7 @@
 const struct option_row options_data[] = {
     PROGRAM_ROW,
     {"type", 't', OPTION_TEXT, AT(type), "NAME",
-     "which values: inuse_space, alloc_objects, cpu ... (default: the file's own)"},
+     "which values: inuse_space, alloc_objects, inuse_waste, cpu ... (default: the file's own)"},
     {"thread", 0, OPTION_TEXT, AT(thread), "N",
      "only this thread of a jemalloc profile (default: all)"},
     PATH_ROW,

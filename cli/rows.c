@@ -70,7 +70,8 @@ static const struct {
 } values[] = {
     {AT(by), WORDS_OF_BY},
     {AT(of), WORDS_OF_OF},
-    {AT(type), "inuse_space inuse_objects alloc_space alloc_objects peak_space peak_objects "
+    {AT(type), "inuse_space inuse_objects alloc_space alloc_objects inuse_class_space "
+               "alloc_class_space inuse_waste alloc_waste peak_space peak_objects "
                "cpu samples delay contentions"},
     {AT(group), "thread module file"},
     {AT(view), "top tree peek list disasm traces tags flame graph collapsed"},

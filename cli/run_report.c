@@ -1,7 +1,7 @@
 /* run_report.c - what came of a program that was run: cli/cmd_run.c.
  *
  *   FOLDER/NAME.PID.NNNN.heap   the last one tells what is live at exit
- *   FOLDER/NAME.PID.peak.heap   what was in use when most was, unless it was recorded exactly
+ *   FOLDER/NAME.PID.peak.heap   what was in use when most was
  *   FOLDER/NAME.cpu             CPU time; of children NAME.cpu_PID
  *   FOLDER/NAME.contention      time waited; of children as with .cpu
  *   FOLDER/NAME.PID.heap.svg    made here; for CPU time .CPU.svg, for waits .contention.svg
@@ -254,8 +254,9 @@ static void put_line(const char *what, const struct profile *p, const char *spac
  * there are by estimate. */
 static double n_expected(const struct profile *p) {
     uint32_t objects = profile_find_type(p, "alloc_objects");
-    uint32_t bytes = profile_find_type(p, "alloc_space");
+    uint32_t bytes = profile_find_type(p, "alloc_class_space"); /* samples are drawn by blocks */
     double n = 0;
+    if (bytes == PROFILE_NONE) bytes = profile_find_type(p, "alloc_space");
     if (objects == PROFILE_NONE || bytes == PROFILE_NONE) return 0;
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const double *values = p->values + (size_t)i * p->n_types;

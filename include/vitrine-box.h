@@ -42,6 +42,7 @@ enum vt_box_table {
     VT_BOX_FREED,   /* struct vt_box_freed */
     VT_BOX_LABELS,  /* struct vt_box_label */
     VT_BOX_MODULES, /* struct vt_box_module */
+    VT_BOX_PLACES,  /* struct vt_box_place */
     VT_BOX_N_TABLES
 };
 #define VT_BOX_BLOCKS 24
@@ -106,23 +107,35 @@ struct vt_box_count {
 #define VT_BOX_LABEL_BITS 22
 #define VT_BOX_MAX_COUNTS ((uint64_t)585 << 10)
 
-/* Exact mode: every thread has a table of its own, and a stack's numbers are the sums over all. A table begins with the address of the
- * next one, 0: it is the last. At exact_blocks_at come the addresses of blocks of VT_BOX_EXACT_ROWS rows: row id of a stack
- * is number id % VT_BOX_EXACT_ROWS of block id / VT_BOX_EXACT_ROWS. Blocks that are 0 have none. */
+/* Exact mode: every thread has a table of its own, and a place's numbers are the sums over all. A table begins with the address of the
+ * next one, 0: it is the last. At exact_blocks_at come the addresses of blocks: the row of a place is number
+ * place % VT_BOX_EXACT_ROWS of block place / VT_BOX_EXACT_ROWS. Blocks that are 0 have none. A block is so many rows, and behind
+ * them as many peaks. */
 struct vt_box_exact_row {
-    uint32_t stack;
-    uint32_t run; /* it counts if it is that of the box */
+    uint32_t peak_number; /* its peak is of this peak; of another: what is in use is its peak */
+    uint32_t run;         /* it counts if it is that of the box */
     uint64_t n_alloc, alloc_bytes, alloc_requested_bytes;
     uint64_t n_freed, freed_bytes, freed_requested_bytes;
     uint64_t pad;
 };
+struct vt_box_exact_peak { /* in use when most was; below 0 where others' blocks were freed */
+    uint64_t n, bytes, requested_bytes;
+};
 #define VT_BOX_EXACT_ROWS 256
-#define VT_BOX_EXACT_BLOCKS (VT_BOX_MAX_ID / VT_BOX_EXACT_ROWS + 1)
+#define VT_BOX_MAX_PLACES (1u << 18)
+#define VT_BOX_EXACT_BLOCKS ((VT_BOX_MAX_ID + VT_BOX_MAX_PLACES) / VT_BOX_EXACT_ROWS + 1)
 struct vt_box_exact {
     uint64_t next;
     /* What the thread allocated, and had in use more, since it last told exact_alloc_bytes and exact_live_bytes: with these it is the sum
      * of all rows (in bytes of blocks; of the first run), unless one was being written. */
     int64_t untold_alloc, untold_live;
+    uint32_t thread; /* its number; UINT32_MAX: of several threads that had none */
+};
+/* A place is a stack, or, above VT_BOX_MAX_ID, row place - VT_BOX_MAX_ID of this table. */
+struct vt_box_place {
+    uint32_t stack, label;
+    uint32_t thread; /* 0: the table's own; else what it freed of this thread's blocks */
+    uint32_t next;   /* the next of the same stack; 0: none */
 };
 
 enum vt_box_state {
@@ -149,7 +162,8 @@ struct vt_box {
     uint64_t sample_period, sample_since_ns, peak_number;
     /* exact mode; run 0: it is off */
     uint64_t exact_tables, exact_blocks_at, exact_run;
-    int64_t exact_alloc_bytes, exact_live_bytes;
+    int64_t exact_alloc_bytes, exact_live_bytes, exact_peak_bytes;
+    uint64_t exact_peak_number;
     /* CPU time */
     uint64_t cpu_period_ns, cpu_since_ns;
     uint32_t cpu_clock, cpu_task_bytes, cpu_tid_at,

@@ -520,6 +520,27 @@ uint32_t profile_find_type(const struct profile *p, const char *name) {
     return PROFILE_NONE;
 }
 
+static void waste_of_sample(struct profile *p, uint32_t sample, uint32_t space, uint32_t of_class) {
+    size_t at = (size_t)sample * p->n_types;
+    double *value = &p->values[at + of_class], before = *value;
+    *value -= p->values[at + space];
+    if (p->n_variances && before != 0)
+        p->variances[at + of_class] *= *value / before * (*value / before);
+}
+
+void profile_make_waste(struct profile *p, const char *name) {
+    char text[64];
+    size_t n = strcspn(name, "_");
+    if (n > 16 || strcmp(name + n, "_waste") != 0) return;
+    (void)snprintf(text, sizeof text, "%.*s_space", (int)n, name);
+    uint32_t space = profile_find_type(p, text);
+    (void)snprintf(text, sizeof text, "%.*s_class_space", (int)n, name);
+    uint32_t of_class = profile_find_type(p, text);
+    if (space == PROFILE_NONE || of_class == PROFILE_NONE) return;
+    for (uint32_t i = 0; i < p->n_samples; i++) waste_of_sample(p, i, space, of_class);
+    p->types[of_class].name = profile_string(p, name);
+}
+
 void profile_keep_samples(struct profile *p, const bool *is_kept) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_samples; i++) {

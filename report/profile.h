@@ -174,6 +174,9 @@ void profile_locate(struct profile *p);
 int profile_merge(struct profile *p, const struct profile *from, double factor);
 /* A type by its name; "inuse_space" finds "space" too. PROFILE_NONE: there is none. */
 uint32_t profile_find_type(const struct profile *p, const char *name);
+/* "inuse_waste" and "alloc_waste" are what blocks have above what was asked for. Makes the type of "inuse_class_space" when
+ * there is that; other names, and profiles without it, stay as they are. */
+void profile_make_waste(struct profile *p, const char *name);
 /* Drops the samples that are not; the rest stays. */
 void profile_keep_samples(struct profile *p, const bool *is_kept);
 double profile_total(const struct profile *p, uint32_t type);

@@ -133,13 +133,16 @@ static void combine(struct vt_site_counts *a, const struct vt_site_counts *b, in
     a->n_seen += (uint64_t)sign * b->n_seen;
     a->objects += sign * b->objects;
     a->bytes += sign * b->bytes;
+    a->requested_bytes += sign * b->requested_bytes;
 }
 
 static void add_site(struct taking *t, const struct vt_box_site *s,
                      const struct vt_site_counts *inuse) {
     double values[] = {rounded(s->s.alloc.objects),
-                       rounded(s->s.alloc.bytes),
+                       rounded(s->s.alloc.requested_bytes),
                        rounded(inuse->objects),
+                       rounded(inuse->requested_bytes),
+                       rounded(s->s.alloc.bytes),
                        rounded(inuse->bytes),
                        rounded((double)(int64_t)s->s.alloc.n_seen),
                        rounded((double)(int64_t)inuse->n_seen)};
@@ -175,32 +178,93 @@ static void take_peak(struct taking *t, const void *row) {
 
 #define MAX_TABLES (1u << 20) /* a thread has one */
 
+struct exact_counts {
+    uint64_t n, bytes, requested_bytes; /* differences wrap: some threads only freed */
+};
+/* One stack, thread and set of labels. */
+struct exact_site {
+    uint32_t stack, label, thread;
+    struct exact_counts alloc, inuse, peak;
+};
 struct exact_sums {
-    struct vt_box_exact_row *by_stack;
-    uint32_t n;
-    uint64_t alloc_bytes, live_bytes; /* of all rows */
+    struct exact_site *sites;
+    uint32_t n_sites, cap_sites;
+    struct index by_key;
+    struct exact_counts alloc, inuse; /* of all rows */
+    int64_t told_live;                /* what the threads say is in use */
 };
 
-static void add_exact_row(struct taking *t, struct exact_sums *sums, uint32_t stack,
-                          const struct vt_box_exact_row *r) {
-    if (r->run != (uint32_t)t->b->exact_run || (r->n_alloc == 0 && r->n_freed == 0)) return;
-    if (stack >= sums->n) {
-        uint32_t n = stack * 2 + VT_BOX_EXACT_ROWS;
-        sums->by_stack = report_resize(sums->by_stack, n * sizeof *sums->by_stack);
-        memset(sums->by_stack + sums->n, 0, (n - sums->n) * sizeof *sums->by_stack);
-        sums->n = n;
+static uint64_t hash_site(const void *sites, uint32_t id) {
+    const struct exact_site *s = (const struct exact_site *)sites + id;
+    return hash_mix(hash_mix(s->label, s->thread), s->stack);
+}
+
+/* Found or new. */
+static struct exact_site *exact_site(struct exact_sums *sums, const struct exact_site *key) {
+    uint32_t *slot = index_first(&sums->by_key, hash_site(key, 0));
+    for (; *slot != INDEX_FREE; slot = index_next(&sums->by_key, slot)) {
+        struct exact_site *s = &sums->sites[*slot];
+        if (s->stack == key->stack && s->label == key->label && s->thread == key->thread) return s;
     }
-    struct vt_box_exact_row *s = &sums->by_stack[stack];
-    s->n_alloc += r->n_alloc;
-    s->alloc_bytes += r->alloc_bytes;
-    s->n_freed += r->n_freed;
-    s->freed_bytes += r->freed_bytes;
-    sums->alloc_bytes += r->alloc_bytes;
-    sums->live_bytes += r->alloc_bytes - r->freed_bytes;
+    uint32_t id = sums->n_sites;
+    *slot = id;
+    *REPORT_PUSH(sums->sites, sums->n_sites, sums->cap_sites) = *key;
+    index_added(&sums->by_key, hash_site, sums->sites);
+    return &sums->sites[id];
+}
+
+static void add_counts(struct exact_counts *c, uint64_t n, uint64_t bytes, uint64_t requested) {
+    c->n += n;
+    c->bytes += bytes;
+    c->requested_bytes += requested;
+}
+
+/* What a row of the table of `thread` is about. False: it leads nowhere. */
+static bool read_place(const struct taking *t, uint32_t place, uint32_t thread,
+                       struct exact_site *out) {
+    struct vt_box_place p = {.stack = place};
+    if (place > VT_BOX_MAX_ID && !read_row(t, VT_BOX_PLACES, place - VT_BOX_MAX_ID, &p, sizeof p))
+        return false;
+    *out = (struct exact_site){
+        .stack = p.stack, .label = p.label, .thread = p.thread != 0 ? p.thread : thread};
+    return true;
+}
+
+static void add_exact_row(struct taking *t, struct exact_sums *sums, const struct exact_site *key,
+                          const struct vt_box_exact_row *r, const struct vt_box_exact_peak *peak) {
+    struct exact_site *s = exact_site(sums, key);
+    uint64_t n = r->n_alloc - r->n_freed, bytes = r->alloc_bytes - r->freed_bytes;
+    uint64_t requested = r->alloc_requested_bytes - r->freed_requested_bytes;
+    add_counts(&s->alloc, r->n_alloc, r->alloc_bytes, r->alloc_requested_bytes);
+    add_counts(&s->inuse, n, bytes, requested);
+    if (r->peak_number == (uint32_t)t->b->exact_peak_number)
+        add_counts(&s->peak, peak->n, peak->bytes, peak->requested_bytes);
+    else
+        add_counts(&s->peak, n, bytes, requested);
+    add_counts(&sums->alloc, r->n_alloc, r->alloc_bytes, r->alloc_requested_bytes);
+    add_counts(&sums->inuse, n, bytes, requested);
+}
+
+struct exact_block {
+    struct vt_box_exact_row row[VT_BOX_EXACT_ROWS];
+    struct vt_box_exact_peak peak[VT_BOX_EXACT_ROWS];
+};
+
+static void add_exact_block(struct taking *t, struct exact_sums *sums, const struct exact_block *b,
+                            uint32_t first, uint32_t thread) {
+    struct exact_site key;
+    for (uint32_t i = 0; i < VT_BOX_EXACT_ROWS; i++) {
+        const struct vt_box_exact_row *r = &b->row[i];
+        if (r->run != (uint32_t)t->b->exact_run || (r->n_alloc == 0 && r->n_freed == 0)) continue;
+        if (read_place(t, first + i, thread, &key))
+            add_exact_row(t, sums, &key, r, &b->peak[i]);
+        else
+            t->n_damaged++;
+    }
 }
 
 static void add_exact_table(struct taking *t, struct exact_sums *sums, uint64_t table,
-                            uint64_t *blocks, struct vt_box_exact_row *rows) {
+                            uint32_t thread, uint64_t *blocks, struct exact_block *one) {
     uint64_t n_bytes = VT_BOX_EXACT_BLOCKS * sizeof *blocks;
     if (!image_read(t->m, table + t->b->exact_blocks_at, blocks, n_bytes)) {
         t->n_damaged++;
@@ -208,12 +272,10 @@ static void add_exact_table(struct taking *t, struct exact_sums *sums, uint64_t 
     }
     for (uint32_t k = 0; k < VT_BOX_EXACT_BLOCKS; k++) {
         if (blocks[k] == 0) continue;
-        if (!image_read(t->m, blocks[k], rows, VT_BOX_EXACT_ROWS * sizeof *rows)) {
+        if (image_read(t->m, blocks[k], one, sizeof *one))
+            add_exact_block(t, sums, one, k * VT_BOX_EXACT_ROWS, thread);
+        else
             t->n_damaged++;
-            continue;
-        }
-        for (uint32_t i = 0; i < VT_BOX_EXACT_ROWS; i++)
-            add_exact_row(t, sums, k * VT_BOX_EXACT_ROWS + i, &rows[i]);
     }
 }
 
@@ -221,7 +283,7 @@ static void add_exact_table(struct taking *t, struct exact_sums *sums, uint64_t 
 static void add_exact_tables(struct taking *t, struct exact_sums *sums) {
     struct vt_box_exact head;
     uint64_t *blocks = report_alloc(VT_BOX_EXACT_BLOCKS * sizeof *blocks);
-    struct vt_box_exact_row *rows = report_alloc(VT_BOX_EXACT_ROWS * sizeof *rows);
+    struct exact_block *one = report_alloc(sizeof *one);
     uint64_t n_most = t->m->n_bytes / (VT_BOX_EXACT_BLOCKS * sizeof *blocks);
     uint64_t at = t->b->exact_tables, n = 0;
     uint64_t told_alloc = (uint64_t)t->b->exact_alloc_bytes;
@@ -230,27 +292,40 @@ static void add_exact_tables(struct taking *t, struct exact_sums *sums) {
         if (!image_read(t->m, at, &head, sizeof head)) break;
         told_alloc += (uint64_t)head.untold_alloc;
         told_live += (uint64_t)head.untold_live;
-        add_exact_table(t, sums, at, blocks, rows);
+        add_exact_table(t, sums, at, head.thread, blocks, one);
     }
     if (at != 0) t->n_damaged++;
-    if (t->b->exact_run == 1 && (told_alloc != sums->alloc_bytes || told_live != sums->live_bytes))
-        t->n_torn++;
+    /* by blocks, or by what was asked for, as gperftools' triggers have it */
+    bool is_whole =
+        (told_alloc == sums->alloc.bytes && told_live == sums->inuse.bytes) ||
+        (told_alloc == sums->alloc.requested_bytes && told_live == sums->inuse.requested_bytes);
+    if (t->b->exact_run == 1 && !is_whole) t->n_torn++;
+    sums->told_live = (int64_t)told_live;
     free(blocks);
-    free(rows);
+    free(one);
 }
 
 static double less(uint64_t a, uint64_t b) { return rounded((double)(int64_t)(a - b)); }
 
-static void take_exact(struct taking *t) {
+static void take_exact(struct taking *t, enum box_kind kind) {
     struct exact_sums sums = {0};
+    index_init(&sums.by_key);
     add_exact_tables(t, &sums);
-    for (uint32_t stack = 0; stack < sums.n; stack++) {
-        const struct vt_box_exact_row *s = &sums.by_stack[stack];
-        double values[] = {less(s->n_alloc, 0), less(s->alloc_bytes, 0),
-                           less(s->n_alloc, s->n_freed), less(s->alloc_bytes, s->freed_bytes)};
-        if (values[0] > 0) profile_add_sample(t->p, stack_of(t, stack, false), values);
+    /* more than ever, but nobody had told the others yet */
+    bool is_peak_now = sums.told_live > t->b->exact_peak_bytes;
+    for (uint32_t i = 0; i < sums.n_sites; i++) {
+        const struct exact_site *s = &sums.sites[i];
+        const struct exact_counts *c = kind == BOX_PEAK && !is_peak_now ? &s->peak : &s->inuse;
+        double values[] = {less(s->alloc.n, 0),     less(s->alloc.requested_bytes, 0),
+                           less(c->n, 0),           less(c->requested_bytes, 0),
+                           less(s->alloc.bytes, 0), less(c->bytes, 0)};
+        if (values[0] == 0) continue;
+        profile_add_sample(t->p, stack_of(t, s->stack, false), values);
+        add_thread(t, s->thread != UINT32_MAX ? s->thread : 0, "");
+        add_labels(t, s->label);
     }
-    free(sums.by_stack);
+    index_free(&sums.by_key);
+    free(sums.sites);
 }
 
 /* ---- heap profiles of either kind */
@@ -260,6 +335,8 @@ static void take_heap(struct taking *t, enum box_kind kind) {
     bool is_exact = is_of_all(t->b);
     p->kind = PROFILE_HEAP;
     heap_add_types(p);
+    (void)profile_add_type(p, "alloc_class_space", "bytes");
+    (void)profile_add_type(p, "inuse_class_space", "bytes");
     if (!is_exact) {
         (void)profile_add_type(p, "alloc_samples", "count");
         (void)profile_add_type(p, "inuse_samples", "count");
@@ -268,11 +345,11 @@ static void take_heap(struct taking *t, enum box_kind kind) {
     p->period = is_exact ? 1 : (int64_t)t->b->sample_period;
     p->time_ns = (int64_t)t->b->sample_since_ns;
     *REPORT_PUSH(p->comments, p->n_comments, p->cap_comments) =
-        profile_string(p, is_exact           ? "vitrine heap profile: exact"
-                          : kind == BOX_PEAK ? "vitrine heap profile: peak"
-                                             : "vitrine heap profile: sampled");
+        profile_string(p, kind == BOX_PEAK ? "vitrine heap profile: peak"
+                          : is_exact       ? "vitrine heap profile: exact"
+                                           : "vitrine heap profile: sampled");
     if (is_exact)
-        take_exact(t);
+        take_exact(t, kind);
     else
         each_row(t, VT_BOX_SITES, sizeof(struct vt_box_site),
                  kind == BOX_PEAK ? take_peak : take_live);
@@ -429,7 +506,7 @@ static void take_mappings(struct taking *t) {
 
 bool box_has(const struct vt_box *b, enum box_kind kind) {
     if (kind == BOX_CPU) return b->region[VT_BOX_CPU_COUNTS] != 0 && b->cpu_period_ns != 0;
-    if (is_of_all(b)) return kind == BOX_HEAP;
+    if (is_of_all(b)) return kind == BOX_HEAP || kind == BOX_PEAK;
     return b->table[VT_BOX_SITES].n > 0;
 }
 

@@ -306,7 +306,7 @@ void vt__options_help(struct vt_text *t) {
 
 unsigned vt__option_choice(const struct vt_choice *c, unsigned dflt) {
     const char *wanted = (const char *)(uintptr_t)vt__option_values[c->option];
-    if (wanted == NULL) return dflt;
+    if (wanted == NULL || *wanted == '\0') return dflt;
     for (unsigned i = 0; i < vt_countof(c->words); i++)
         if (c->words[i] != NULL && vt__str_equal(wanted, c->words[i])) return i;
     vt__warn(c->what, wanted, c->takes);

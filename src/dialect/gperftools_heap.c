@@ -29,11 +29,11 @@
 /* ---- what is said ---- */
 
 static void sum_up(uint64_t *alloc_bytes, uint64_t *live_bytes) {
-    struct vt_exact_row r;
+    struct vt_exact_site s;
     *alloc_bytes = *live_bytes = 0;
-    for (uint32_t cursor = 0; vt__exact_next(&cursor, &r);) {
-        *alloc_bytes += r.alloc_requested_bytes;
-        *live_bytes += r.alloc_requested_bytes - r.freed_requested_bytes;
+    for (uint32_t cursor = 0; vt__exact_next_stack(&cursor, &s);) {
+        *alloc_bytes += s.alloc.requested_bytes;
+        *live_bytes += s.alloc.requested_bytes - s.freed.requested_bytes;
     }
 }
 

@@ -27,16 +27,16 @@ int vt__heap_collapsed(struct vt_out *o, const struct vt_heap_source *src) {
     struct vt_heap_row row;
     struct vt_modules modules;
     vt__modules_read(&modules);
-    src->rewind(src->state);
+    src->rewind(src->state, /* by_thread */ false);
     while (o->err == 0 && vt__row_next(src, &row)) {
-        if (row.inuse_bytes == 0) continue;
+        if (row.inuse_requested_bytes == 0) continue;
         if (row.n_pcs == 0) vt__text_put(&o->text, "[unknown]");
         for (unsigned i = row.n_pcs; i-- > 0;) {
             put_frame(&o->text, &modules, vt__call_of(row.pc[i]));
             if (i > 0) vt__text_char(&o->text, ';');
         }
         vt__text_char(&o->text, ' ');
-        vt__text_uint(&o->text, row.inuse_bytes);
+        vt__text_uint(&o->text, row.inuse_requested_bytes);
         vt__text_char(&o->text, '\n');
     }
     vt__modules_free(&modules);

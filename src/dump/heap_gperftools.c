@@ -31,7 +31,7 @@ static void put_counts(struct vt_text *t, const struct vt_heap_sum *n) {
 static void put_header(struct vt_out *o, const struct vt_heap_source *src) {
     struct vt_heap_row row;
     struct vt_heap_sum total = {0};
-    src->rewind(src->state);
+    src->rewind(src->state, /* by_thread */ false);
     while (vt__row_next(src, &row)) vt__sum_add(&total, &row);
     vt__text_put(&o->text, "heap profile: ");
     put_counts(&o->text, &total);
@@ -59,7 +59,7 @@ static void put_stack(struct vt_text *t, const struct vt_heap_row *row) {
 int vt__heap_gperftools(struct vt_out *o, const struct vt_heap_source *src) {
     struct vt_heap_row row;
     put_header(o, src);
-    src->rewind(src->state);
+    src->rewind(src->state, /* by_thread */ false);
     while (o->err == 0 && vt__row_next(src, &row)) {
         struct vt_heap_sum n = {0};
         vt__sum_add(&n, &row);

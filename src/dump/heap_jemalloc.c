@@ -83,7 +83,7 @@ static void note_name(struct thread *thread, const char *name) {
 static int sum_up(struct threads *t, struct vt_heap_sum *total, const struct vt_heap_source *src) {
     struct vt_heap_row row;
     struct thread *thread;
-    src->rewind(src->state);
+    src->rewind(src->state, /* by_thread */ true);
     while (vt__row_next(src, &row)) {
         int err = thread_of(t, &row, &thread);
         if (err != 0) return err;
@@ -157,7 +157,7 @@ int vt__heap_jemalloc(struct vt_out *o, const struct vt_heap_source *src) {
     int err = sum_up(&threads, &total, src);
     if (err == 0) {
         put_header(&o->text, src, &threads, &total);
-        src->rewind(src->state);
+        src->rewind(src->state, /* by_thread */ true);
         while (o->err == 0 && vt__row_next(src, &row)) put_block(&o->text, &row);
         vt__put_mapped_libraries(o);
     }

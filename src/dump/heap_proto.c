@@ -1,5 +1,6 @@
 /* heap_proto.c - a heap profile as profile.proto: values for each row, and the calls that allocated.
  *
+ * "space" is what the program asked for, "class_space" what its blocks have: the difference is what rounding up wastes.
  * Where they are estimates, two more say how many samples they are made of, and so how good they are.
  *
  * Climate: host, no malloc.   Owns: nothing.
@@ -7,9 +8,10 @@
 #include "dump/proto.h"
 
 static const struct vt_proto_type types[] = {
-    {"alloc_objects", "count"}, {"alloc_space", "bytes"},   {"inuse_objects", "count"},
-    {"inuse_space", "bytes"},   {"alloc_samples", "count"}, {"inuse_samples", "count"}};
-#define N_IN_ALL 4 /* types of every profile; those behind are of estimates */
+    {"alloc_objects", "count"}, {"alloc_space", "bytes"},       {"inuse_objects", "count"},
+    {"inuse_space", "bytes"},   {"alloc_class_space", "bytes"}, {"inuse_class_space", "bytes"},
+    {"alloc_samples", "count"}, {"inuse_samples", "count"}};
+#define N_IN_ALL 6 /* types of every profile; those behind are of estimates */
 
 static const char *const kind_comments[] = {
     [VT_HEAP_SAMPLED] = "vitrine heap profile: sampled",
@@ -21,8 +23,10 @@ static const char *const kind_comments[] = {
 };
 
 static int write_row(struct vt_proto *e, const struct vt_heap_row *row, unsigned n_values) {
-    const uint64_t values[] = {row->alloc_objects, row->alloc_bytes,   row->inuse_objects,
-                               row->inuse_bytes,   row->alloc_samples, row->inuse_samples};
+    const uint64_t values[] = {row->alloc_objects, row->alloc_requested_bytes,
+                               row->inuse_objects, row->inuse_requested_bytes,
+                               row->alloc_bytes,   row->inuse_bytes,
+                               row->alloc_samples, row->inuse_samples};
     struct vt_proto_sample s = {.pc = row->pc,
                                 .n_pcs = row->n_pcs,
                                 .thread = row->thread,
@@ -49,7 +53,7 @@ int vt__heap_proto(struct vt_out *o, const struct vt_heap_source *src) {
                                  .duration_ns = src->duration_ns,
                                  .comment = kind_comments[src->kind]};
     int err = vt__proto_begin(&e, o, &head);
-    if (err == 0) src->rewind(src->state);
+    if (err == 0) src->rewind(src->state, /* by_thread */ true);
     while (err == 0 && o->err == 0 && vt__row_next(src, &row)) err = write_row(&e, &row, n_types);
     vt__proto_end(&e);
     return err;

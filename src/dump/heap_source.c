@@ -71,20 +71,61 @@ static bool next_growth(struct vt_heap_rows *r, struct vt_heap_row *row) {
     return true;
 }
 
+/* ---- exact mode ---- */
+
+static void put_exact(const struct vt_heap_rows *r, struct vt_heap_row *row,
+                      const struct vt_exact_counts *alloc, const struct vt_exact_counts *inuse) {
+    bool is_requested = r->in_requested_bytes;
+    row->alloc_objects = row->seen_alloc_objects = alloc->n;
+    row->alloc_requested_bytes = alloc->requested_bytes;
+    row->alloc_bytes = row->seen_alloc_bytes = is_requested ? alloc->requested_bytes : alloc->bytes;
+    row->inuse_objects = row->seen_inuse_objects = inuse->n;
+    row->inuse_requested_bytes = inuse->requested_bytes;
+    row->inuse_bytes = row->seen_inuse_bytes = is_requested ? inuse->requested_bytes : inuse->bytes;
+}
+
+static void put_exact_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    const struct vt_exact_site *s = &r->exact;
+    r->site = (struct vt_site){.stack = s->stack, .thread = s->thread, .label = s->label};
+    put_site(r, row);
+}
+
+static struct vt_exact_counts inuse_of(const struct vt_exact_site *s) {
+    return (struct vt_exact_counts){s->alloc.n - s->freed.n, s->alloc.bytes - s->freed.bytes,
+                                    s->alloc.requested_bytes - s->freed.requested_bytes};
+}
+
 static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
-    struct vt_exact_row e;
-    if (!vt__exact_next(&r->cursor, &e)) return false;
-    row->n_pcs = vt__depot_get(e.stack, &row->pc);
-    row->alloc_objects = row->seen_alloc_objects = e.n_alloc;
-    row->alloc_bytes = row->seen_alloc_bytes = e.alloc_bytes;
-    row->alloc_requested_bytes = e.alloc_requested_bytes;
-    row->inuse_objects = row->seen_inuse_objects = e.n_alloc - e.n_freed;
-    row->inuse_bytes = row->seen_inuse_bytes = e.alloc_bytes - e.freed_bytes;
-    row->inuse_requested_bytes = e.alloc_requested_bytes - e.freed_requested_bytes;
-    if (r->in_requested_bytes) {
-        row->alloc_bytes = row->seen_alloc_bytes = row->alloc_requested_bytes;
-        row->inuse_bytes = row->seen_inuse_bytes = row->inuse_requested_bytes;
+    bool is_there = r->by_thread ? vt__exact_next_site(&r->exact_cursor, &r->exact)
+                                 : vt__exact_next_stack(&r->cursor, &r->exact);
+    if (!is_there) return false;
+    struct vt_exact_counts inuse = inuse_of(&r->exact);
+    put_exact_site(r, row);
+    put_exact(r, row, &r->exact.alloc, r->kind == VT_HEAP_PEAK ? &r->exact.peak : &inuse);
+    return true;
+}
+
+/* Of each site what is in use, and what was freed without its age; then what was freed, age by age. */
+static bool next_exact_lifetime(struct vt_heap_rows *r, struct vt_heap_row *row) {
+    static const struct vt_exact_counts none;
+    while (r->age > 0 && r->age <= VT_LIFETIMES && r->ages[r->age - 1].n == 0) r->age++;
+    if (r->age > 0 && r->age <= VT_LIFETIMES) {
+        put_exact_site(r, row);
+        put_exact(r, row, &r->ages[r->age - 1], &none);
+        row->lifetime_ms = UINT64_C(1) << (r->age++ - 1);
+        return true;
     }
+    if (!vt__exact_next_site(&r->exact_cursor, &r->exact)) return false;
+    struct vt_exact_counts inuse = inuse_of(&r->exact), rest = r->exact.alloc;
+    vt__exact_ages_of(&r->exact_cursor, r->ages);
+    for (unsigned i = 0; i < VT_LIFETIMES; i++) {
+        rest.n -= r->ages[i].n;
+        rest.bytes -= r->ages[i].bytes;
+        rest.requested_bytes -= r->ages[i].requested_bytes;
+    }
+    r->age = 1;
+    put_exact_site(r, row);
+    put_exact(r, row, &rest, &inuse);
     return true;
 }
 
@@ -157,7 +198,9 @@ static bool next(void *state, struct vt_heap_row *row) {
         [VT_HEAP_GROWTH] = next_growth, [VT_HEAP_PEAK] = next_site,
         [VT_HEAP_MMAP] = next_map,      [VT_HEAP_LIFETIMES] = next_lifetime};
     struct vt_heap_rows *r = state;
-    if (!r->is_in_maps && of_kind[r->kind](r, row)) {
+    bool (*of)(struct vt_heap_rows *, struct vt_heap_row *) = of_kind[r->kind];
+    if (r->is_exact) of = r->kind == VT_HEAP_LIFETIMES ? next_exact_lifetime : next_exact;
+    if (!r->is_in_maps && of(r, row)) {
         if (r->has_inuse_only) leave_out_allocated(row);
         if (r->has_maps) take_estimates_for_seen(row);
         return true;
@@ -168,18 +211,23 @@ static bool next(void *state, struct vt_heap_row *row) {
     return next_map(r, row);
 }
 
-static void rewind_rows(void *state) {
+static void rewind_rows(void *state, bool by_thread) {
     struct vt_heap_rows *r = state;
     r->cursor = 0;
+    r->exact_cursor = (struct vt_exact_cursor){0};
+    r->by_thread = by_thread;
     r->age = 0;
     r->is_in_maps = false;
 }
 
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
     uint64_t since_ns = vt__sample_since_ns(), now_ns = vt__os_wall_ns();
-    bool is_sampled = kind == VT_HEAP_SAMPLED || kind == VT_HEAP_PEAK || kind == VT_HEAP_LIFETIMES;
+    bool is_of_either = kind == VT_HEAP_PEAK || kind == VT_HEAP_LIFETIMES;
+    bool is_exact = kind == VT_HEAP_EXACT || (is_of_either && vt__exact_is_set());
+    bool is_sampled = kind == VT_HEAP_SAMPLED || (is_of_either && !is_exact);
     bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
-    *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps};
+    *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps, .is_exact = is_exact};
+    if (kind == VT_HEAP_PEAK) is_exact ? vt__exact_settle_peak() : vt__sample_settle_peak();
     rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
     return (struct vt_heap_source){kind, rows->period_bytes, since_ns, now_ns - since_ns,
                                    rows, rewind_rows,        next};

@@ -3,6 +3,7 @@
 #define VT_DUMP_HEAP_SOURCE_H
 
 #include "dump/profile.h"
+#include "probe/exact.h"
 #include "probe/probe.h"
 
 VT_HIDDEN_BEGIN
@@ -17,7 +18,12 @@ struct vt_heap_rows {
     bool
         in_requested_bytes; /* exact rows: what was asked for instead of the blocks' sizes; to be set by the caller */
     bool has_inuse_only; /* nothing is said of what was allocated in all; the same */
+    bool is_exact;       /* of exact mode */
+    bool by_thread; /* in rows of exact mode threads and labels are told apart; others always do */
     uint32_t cursor;
+    struct vt_exact_cursor exact_cursor;
+    struct vt_exact_site exact;
+    struct vt_exact_counts ages[VT_LIFETIMES]; /* of it */
     unsigned
         age; /* of lifetimes: 0: the next site, and what is in use of it; else one more than their index */
     struct vt_site site;

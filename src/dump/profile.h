@@ -44,7 +44,8 @@ struct vt_heap_source {
         period_bytes; /* mean bytes between samples; 1 when exact, or when seen_* are estimates */
     uint64_t time_ns, duration_ns; /* wall clock of the start of recording; since then */
     void *state;
-    void (*rewind)(void *state); /* called before every pass, the first too */
+    /* Called before every pass, the first too. by_thread: the writer tells threads and labels apart, so rows should. */
+    void (*rewind)(void *state, bool by_thread);
     /* false at the end; the row's pointers are valid until the next call. Fields not set are 0: the writer clears the row. */
     bool (*next)(void *state, struct vt_heap_row *row);
 };

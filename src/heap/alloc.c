@@ -591,14 +591,15 @@ static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_byt
  * one is taken first: when it has moved, its place may be another's already. */
 static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     size_t usable = vt__large_usable(s);
-    uint64_t known = is_exact() ? vt__probe_exact_freed(p) : 0;
+    struct vt_exact_known known = {0};
+    if (is_exact()) known = vt__probe_exact_freed(p);
     void *to = vt__large_realloc(s, p, n_bytes);
     if (to == p)
         note_resized(s, p, usable, n_bytes);
     else if (vt__tls.real != NULL && vt__take_large(vt__tls.real, to, n_bytes) != NULL)
         count_freed(usable);
     if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
-    if (known != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
+    if (known.word[0] != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
     return to;
 }
 

@@ -36,8 +36,13 @@ enum vt_probe_known vt__probe_freed(const void *p);
 enum vt_probe_known vt__probe_rests(const void *p);
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
-uint64_t vt__probe_exact_freed(const void *p); /* what was known of it; 0: nothing */
-void vt__probe_exact_not_freed(const void *p, uint64_t known); /* it was not after all */
+/* What is known of a block; all 0: nothing. */
+struct vt_exact_known {
+    uint64_t word[2];
+};
+struct vt_exact_known vt__probe_exact_freed(const void *p);
+void vt__probe_exact_not_freed(const void *p,
+                               struct vt_exact_known known); /* it was not after all */
 void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */
 /* Addresses are few: what is reserved for slices from here on goes back. Under the pool lock. */
 void vt__probe_few_addresses(size_t n_slices);

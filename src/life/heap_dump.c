@@ -262,21 +262,21 @@ static bool start_by_options(void) {
 }
 
 void vt__life_heap_begin(void) {
+    enum vt_heap_kind kind = kind_of_options();
+    vt__exact_ask_ages(kind == VT_HEAP_LIFETIMES);
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
     if (vt_opt(heap_oom) != 0) vt__sample_look_at_memory();
-    if (vt_opt(heap_mmap) || kind_of_options() == VT_HEAP_MMAP) vt__maps_set(true);
+    if (vt_opt(heap_mmap) || kind == VT_HEAP_MMAP) vt__maps_set(true);
     if (!start_by_options() || vt_opt(heap_signal) == 0) return;
     if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
         vt__warn("cannot handle the signal of option", "heap_signal", "");
 }
 
-/* Exact mode keeps no stacks of the peak. */
 static void dump_peak(void) {
     char name[VT_PATH_BYTES];
     struct vt_heap_rows rows;
-    if (vt__exact_is_set() || next_name(name, VT_DUMP_PEAK) != 0) return;
-    vt__sample_settle_peak();
+    if (next_name(name, VT_DUMP_PEAK) != 0) return;
     struct vt_heap_source source = vt__heap_source(&rows, VT_HEAP_PEAK);
     (void)vt__heap_write_file(name, format_of_options(), &source);
 }

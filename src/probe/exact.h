@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "vitrine-box.h"
 
 VT_HIDDEN_BEGIN
 
@@ -21,15 +22,33 @@ VT_INLINE bool vt__exact_is_set(void) {
 
 /* Dumps are due by what was asked for, not by the blocks' sizes. */
 void vt__exact_ask_requested(bool on);
+/* Blocks that are allocated from now on have their age counted when they are freed. */
+void vt__exact_ask_ages(bool on);
+bool vt__exact_has_ages(void);
 
-struct vt_exact_row {
-    uint32_t stack;
-    uint32_t run; /* of exact mode, that it was counted in: one from before counts for nothing */
-    uint64_t n_alloc, alloc_bytes, alloc_requested_bytes;
-    uint64_t n_freed, freed_bytes, freed_requested_bytes;
-} VT_ALIGNED(VT_CACHE_LINE); /* one line for a malloc and its free */
-bool vt__exact_next(uint32_t *cursor,
-                    struct vt_exact_row *out); /* *cursor begins at 0. False at the end */
+/* ---- reading: exact_read.c ---- */
+
+struct vt_exact_counts {
+    uint64_t n, bytes, requested_bytes;
+};
+/* One stack; by site also one thread and one set of labels, else these are 0. */
+struct vt_exact_site {
+    uint32_t stack, label, thread;
+    struct vt_exact_counts alloc, freed,
+        peak; /* all since the start, of these, in use when most was */
+};
+struct vt_exact_cursor { /* begins as {0} */
+    const void *table;
+    uint32_t place;
+};
+/* False at the end. Approximate while threads allocate: a site may be read between two of its numbers. */
+bool vt__exact_next_stack(uint32_t *cursor, struct vt_exact_site *out);
+bool vt__exact_next_site(struct vt_exact_cursor *cursor, struct vt_exact_site *out);
+/* What was freed of the site that the cursor just gave, by age: below 1, 2, 4, ... milliseconds. */
+void vt__exact_ages_of(const struct vt_exact_cursor *cursor,
+                       struct vt_exact_counts out[VT_LIFETIMES]);
+/* If most is in use just now, then that is the peak. Before reading one. */
+void vt__exact_settle_peak(void);
 
 VT_HIDDEN_END
 

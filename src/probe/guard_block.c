@@ -128,13 +128,15 @@ static void check_freed(const struct record *r) {
 static bool make_in_heap(struct record *r, size_t align, size_t n_bytes) {
     size_t n_before = vt_max(align, BEFORE_BYTES);
     r->block_bytes = n_before + n_bytes + AFTER_BYTES;
-    r->base = vt__aligned_alloc(vt_max(align, 16), r->block_bytes);
-    r->p = (uintptr_t)r->base + n_before;
-    if (r->base != NULL && vt__exact_is_set() && vt__enter()) {
-        vt__probe_exact_requested(r->base, n_bytes);
+    void *base = vt__aligned_alloc(vt_max(align, 16), r->block_bytes);
+    r->base = base;
+    r->p = (uintptr_t)base + n_before;
+    if (base == NULL) return false;
+    if (vt_unlikely(vt__exact_is_set()) && vt__enter()) {
+        vt__probe_exact_requested(base, n_bytes);
         vt__leave();
     }
-    return r->base != NULL;
+    return true;
 }
 
 static bool make_fenced(struct record *r, size_t align, size_t n_bytes) {

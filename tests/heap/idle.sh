@@ -20,7 +20,7 @@ for i in 1 2 3; do
     kill -USR1 "$pid"
     await 20 test -s "$TMP/s.000$i.heap" || fail "expected profile $i after a signal"
 done
-[ "$(in_use "$TMP/s.0003.heap" keep_this)" = $((3000 * 10240)) ] || fail "signal: expected 3000 blocks"
+[ "$(in_use "$TMP/s.0003.heap" keep_this)" = $((3000 * 10000)) ] || fail "signal: expected 3000 blocks"
 echo >&5
 wait "$pid" || fail "expected status 0 of a program that was signalled"
 
@@ -40,7 +40,7 @@ wait "$pid" || fail "expected status 0 of a program whose profiles could not be 
 
 run t heap_seconds=1,heap_exit=off
 await 30 test -s "$TMP/t.0002.heap" || fail "expected two profiles by time"
-[ "$(in_use "$TMP/t.0002.heap" keep_this)" = $((3000 * 10240)) ] || fail "time: expected 3000 blocks"
+[ "$(in_use "$TMP/t.0002.heap" keep_this)" = $((3000 * 10000)) ] || fail "time: expected 3000 blocks"
 echo >&5
 wait "$pid" || fail "expected status 0 of a program with a thread of ours"
 

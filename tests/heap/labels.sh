@@ -14,7 +14,7 @@ found = []
 for line in sys.stdin:
     if line.startswith("Locations"):
         break
-    numbers = re.match(r" +(\d+) +\d+ +(\d+) +\d+: ", line)
+    numbers = re.match(r" +(\d+) +\d+ +(\d+)(?: +\d+)+: ", line)
     if numbers:
         found.append([numbers[1] + " " + numbers[2]])
     elif found:

@@ -25,7 +25,7 @@ done <"$TMP/expected"
 compile "$TMP/sites" sites.c -g
 VITRINE_HEAP_PROFILE=$TMP/blocks
 VITRINE=heap_mmap,exact must "$TMP/sites" grow exit
-[ "$(in_use "$TMP/blocks.0001.heap" keep_this)" = $((3000 * 10240)) ] || fail "beside mappings: expected all blocks"
+[ "$(in_use "$TMP/blocks.0001.heap" keep_this)" = $((3000 * 10000)) ] || fail "beside mappings: expected all blocks"
 
 # as text for readers that scale samples: estimates, said to be none
 VITRINE_HEAP_FORMAT=gperftools VITRINE_HEAP_PROFILE=$TMP/text

@@ -151,6 +151,12 @@ def read_jeprof(subject, folder):
 GO_ROW = re.compile(r"^\s*([\d.]+)B?\s+[\d.]+%\s+[\d.]+%\s+([\d.]+)B?\s+[\d.]+%\s+(\S+)", re.M)
 GO_TOTAL = re.compile(r"% of ([\d.]+)B? total")
 GO_VIEWS = ["inuse_objects", "inuse_space", "alloc_objects", "alloc_space"]
+PROTO_VIEWS = ["inuse_objects", "inuse_class_space", "alloc_objects", "alloc_class_space"]
+
+
+def asked_for(row):
+    """A byte of each block is wasted."""
+    return float(row.estimate[1] - row.estimate[0])
 
 
 def go_table(folder, sources, *options):
@@ -169,7 +175,9 @@ def is_at_fixed_address(program):
 def go_reads(subject, form, kind, folder, env=None):
     path = os.path.join(folder, f"{form}.{kind}")
     rows = make(subject, form, kind, path, env)
-    views = GO_VIEWS if (form, kind) != ("gperftools", "growth") else ["objects", "space"]    # growth has no more
+    views = PROTO_VIEWS if form == "proto" else GO_VIEWS
+    if (form, kind) == ("gperftools", "growth"):
+        views = ["objects", "space"]    # it has no more
     for index, view in enumerate(views):
         table, total = go_table(folder, [subject, path], f"-sample_index={view}")
         if form == "proto":     # estimates, in whole numbers: exactly these
@@ -195,12 +203,12 @@ def read_go(subject, folder):
         go_reads(subject, "gperftools", kind, folder)
     # without the program's name: the mappings and build ids must do; the default view is inuse_space
     table, total = go_table(folder, [path])
-    compare("go proto, program from the mappings", rows, lambda r: float(r.estimate[1]), table, total, 0)
+    compare("go proto, program from the mappings", rows, asked_for, table, total, 0)
     for focus, chosen in (("-tagfocus=thread=worker", [r for r in rows if r.thread == 12]),
                           ("-tagfocus=thread_id=11:11", [r for r in rows if r.thread == 11]),
                           ("-tagfocus=phase=warm up", [r for r in rows if "warm up" in r.labels])):
         table, _ = go_table(folder, [subject, path], focus)
-        _, flat, _ = sums(chosen, lambda r: float(r.estimate[1]))
+        _, flat, _ = sums(chosen, asked_for)
         for function, n in flat.items():
             check(f"go {focus}: {function}", table.get(function, (None,))[0], n)
     go_reads(subject, "proto", "exact", folder, env={"VITRINE_FAIL_ALWAYS": "proc"})
@@ -279,6 +287,7 @@ def read_proto(subject, folder):
     types = [tuple(strings[n] for _, n in fields(t)) for t in every[1]]
     check("sample types", types, [("alloc_objects", "count"), ("alloc_space", "bytes"),
                                   ("inuse_objects", "count"), ("inuse_space", "bytes"),
+                                  ("alloc_class_space", "bytes"), ("inuse_class_space", "bytes"),
                                   ("alloc_samples", "count"), ("inuse_samples", "count")])
     check("period type", [strings[n] for _, n in fields(every[11][0])], ["space", "bytes"])
     check("period", every[12], [PERIOD])
@@ -304,7 +313,8 @@ def read_proto(subject, folder):
         sample = fields(data)
         ids = packed(dict(sample)[1])
         values = packed(dict(sample)[2])
-        check("values", values, [row.estimate[2], row.estimate[3], row.estimate[0], row.estimate[1],
+        inuse, inuse_bytes, alloc, alloc_bytes = row.estimate
+        check("values", values, [alloc, alloc_bytes - alloc, inuse, inuse_bytes - inuse, alloc_bytes, inuse_bytes,
                                   row.seen[2], row.seen[0]])
         labels = {}
         for number, value in sample:
@@ -335,7 +345,7 @@ def read_collapsed(subject, folder):
         own = os.path.basename(subject) + "+0x"
         for line, row in zip(lines, rows):
             stack, value = line.rsplit(" ", 1)
-            check("value", int(value), row.estimate[1])
+            check("value", int(value), int(asked_for(row)))
             frames = stack.split(";")
             for frame in frames:
                 check(f"form of '{frame}'", re.fullmatch(r"\S+\+0x[0-9a-f]+", frame) is not None, True)

@@ -82,6 +82,8 @@ static NOINLINE void record(uint64_t inuse_objects, uint64_t alloc_objects, uint
     row->inuse_bytes = scaled(row->seen_inuse_bytes, inuse_objects, row->seen_inuse_bytes);
     row->alloc_objects = scaled(alloc_objects, alloc_objects, row->seen_alloc_bytes);
     row->alloc_bytes = scaled(row->seen_alloc_bytes, alloc_objects, row->seen_alloc_bytes);
+    row->inuse_requested_bytes = row->inuse_bytes - row->inuse_objects; /* a byte each is wasted */
+    row->alloc_requested_bytes = row->alloc_bytes - row->alloc_objects;
     row->inuse_samples = period == 1 ? 0 : inuse_objects;
     row->alloc_samples = period == 1 ? 0 : alloc_objects;
     print_row(row);
@@ -164,7 +166,8 @@ static NOINLINE void in_thread(uint32_t id, void (*f)(void)) {
     LEAVE();
 }
 
-static void rewind_rows(void *state) {
+static void rewind_rows(void *state, bool by_thread) {
+    (void)by_thread;
     (void)state;
     at = 0;
 }

@@ -107,6 +107,8 @@ _, _, errors, _ = vrun("--lifetimes", "--rate=1K", ages)
 table = errors.partition("allocated and freed, by how long it lived at most:\n")[2]
 rows = re.findall(r"^ +(\S+) +(\S+)% lifetime +(\d+) milliseconds$", table, re.M)
 check("lifetimes: nearly all lived for 64 to 1024 ms", sum(float(share) for _, share, ms in rows if 64 < int(ms) <= 1024 * 16) > 90, True)
+_, _, errors, _ = vrun("--exact", "--lifetimes", ages)
+check("lifetimes, exact: all of it", re.findall(r"^ +(\S+) +\S+% lifetime +(?:128|256|512|1024) milliseconds$", errors, re.M)[:1], ["19.1MB"])
 _, _, errors, _ = vrun("--mmap", places, os.path.join(folder, "mapped"))
 mapped = errors.partition("mapped by the program itself, since its start:\n")[2]
 check_has("mmap: where", mapped.splitlines()[1] if mapped else errors, "30.0MB")
@@ -117,7 +119,7 @@ _, _, errors, place = vrun("--wall", asleep)
 check("wall: time passed, at least", size(re.search(r"^  time passed +([0-9.]+)ms$", errors, re.M).group(1) + "B") >= 300, True)
 check("wall: it is not called CPU time", "CPU time" in errors, False)
 check_has("wall: where", errors.partition("\ntime passed:\n")[2], " < wait_for < main\n")
-for argv, part in [(["--lifetimes", "--exact"], "'--exact' and '--lifetimes' at once"), (["--lifetimes", "--mmap"], "'--lifetimes' and '--mmap' at once")]:
+for argv, part in [(["--lifetimes", "--mmap"], "'--lifetimes' and '--mmap' at once")]:
     status, _, errors, _ = vrun(*argv, "true")
     check(f"{' '.join(argv)}: exit", status, 2)
     check_has(f"{' '.join(argv)}: message", errors, part)

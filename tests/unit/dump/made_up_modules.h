@@ -55,6 +55,8 @@ static const struct vt_heap_row two_rows[] = {
      .inuse_bytes = 640,
      .alloc_objects = 20,
      .alloc_bytes = 1280,
+     .inuse_requested_bytes = 630,
+     .alloc_requested_bytes = 1260,
      .inuse_samples = 1,
      .alloc_samples = 2},
     {.pc = stack_b, .n_pcs = 2}, /* nothing in it: left out */
@@ -64,6 +66,7 @@ static const struct vt_heap_row two_rows[] = {
      .seen_alloc_bytes = 32,
      .alloc_objects = 1,
      .alloc_bytes = 32,
+     .alloc_requested_bytes = 30,
      .alloc_samples = 1},
 };
 

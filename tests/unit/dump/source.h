@@ -11,7 +11,10 @@ struct rows {
     size_t n, at;
 };
 
-static void rewind_rows(void *state) { ((struct rows *)state)->at = 0; }
+static void rewind_rows(void *state, bool by_thread) {
+    (void)by_thread;
+    ((struct rows *)state)->at = 0;
+}
 
 static bool next_row(void *state, struct vt_heap_row *row) {
     struct rows *r = state;
@@ -51,7 +54,10 @@ struct many {
     char value[32];
 };
 
-static void rewind_many(void *state) { ((struct many *)state)->at = 0; }
+static void rewind_many(void *state, bool by_thread) {
+    (void)by_thread;
+    ((struct many *)state)->at = 0;
+}
 
 static bool next_many(void *state, struct vt_heap_row *row) {
     static const char *const keys[] = {"request"};
@@ -66,6 +72,8 @@ static bool next_many(void *state, struct vt_heap_row *row) {
     row->seen_inuse_bytes = row->inuse_bytes = i + 1;
     row->seen_alloc_objects = row->alloc_objects = 2;
     row->seen_alloc_bytes = row->alloc_bytes = 2 * (uint64_t)(i + 1);
+    row->inuse_requested_bytes = row->inuse_bytes;
+    row->alloc_requested_bytes = row->alloc_bytes;
     if (m->is_labelled) {
         snprintf(m->value, sizeof(m->value), "number %u", i);
         values[0] = m->value;

@@ -10,25 +10,27 @@ static const char two_rows_expected[] =
     STRING("\x0b", "alloc_space") STRING("\x05", "bytes") "\x0a\x04\x08\x03\x10\x04"
     STRING("\x0d", "inuse_objects") "\x0a\x04\x08\x05\x10\x02"
     STRING("\x0b", "inuse_space") "\x0a\x04\x08\x06\x10\x04"
-    STRING("\x0d", "alloc_samples") "\x0a\x04\x08\x07\x10\x02"
-    STRING("\x0d", "inuse_samples") "\x0a\x04\x08\x08\x10\x02"
+    STRING("\x11", "alloc_class_space") "\x0a\x04\x08\x07\x10\x04"
+    STRING("\x11", "inuse_class_space") "\x0a\x04\x08\x08\x10\x04"
+    STRING("\x0d", "alloc_samples") "\x0a\x04\x08\x09\x10\x02"
+    STRING("\x0d", "inuse_samples") "\x0a\x04\x08\x0a\x10\x02"
     "\x48\x01" "\x50\x02" /* time, duration */
-    STRING("\x05", "space") "\x5a\x04\x08\x09\x10\x04" "\x60\x80\x80\x20" /* space/bytes, 524288 */
-    STRING("\x1d", "vitrine heap profile: sampled") "\x68\x0a" /* comment */
+    STRING("\x05", "space") "\x5a\x04\x08\x0b\x10\x04" "\x60\x80\x80\x20" /* space/bytes, 524288 */
+    STRING("\x1d", "vitrine heap profile: sampled") "\x68\x0c" /* comment */
     STRING("\x09", "/bin/prog") STRING("\x04", "abcd") /* the program first */
-    "\x1a\x13\x08\x02\x10\x80\xa0\x80\x02\x18\x80\xc0\x80\x02\x20\x80\x20\x28\x0b\x30\x0c"
+    "\x1a\x13\x08\x02\x10\x80\xa0\x80\x02\x18\x80\xc0\x80\x02\x20\x80\x20\x28\x0d\x30\x0e"
     STRING("\x11", "/lib/odd;na me.so")
-    "\x1a\x12\x08\x01\x10\x80\x80\xc0\x01\x18\x80\xa0\xc0\x01\x20\x00\x28\x0d\x30\x00"
+    "\x1a\x12\x08\x01\x10\x80\x80\xc0\x01\x18\x80\xa0\xc0\x01\x20\x00\x28\x0f\x30\x00"
     "\x1a\x12\x08\x03\x10\x80\x80\x80\x03\x18\x80\xa0\x80\x03\x20\x00\x28\x00\x30\x00"
     "\x22\x09\x08\x01\x10\x02\x18\x8f\xa0\x80\x02" /* 0x40100f */
     "\x22\x09\x08\x02\x10\x02\x18\xff\xa1\x80\x02" /* 0x4010ff */
     STRING("\x06", "thread") STRING("\x04", "main") STRING("\x01", "k") STRING("\x01", "v") STRING("\x09", "thread_id")
-    "\x12\x20\x0a\x02\x01\x02\x12\x08\x14\x80\x0a\x0a\x80\x05\x02\x01"
-    "\x1a\x04\x08\x12\x18\x07"
-    "\x1a\x04\x08\x0e\x10\x0f"
+    "\x12\x24\x0a\x02\x01\x02\x12\x0c\x14\xec\x09\x0a\xf6\x04\x80\x0a\x80\x05\x02\x01"
+    "\x1a\x04\x08\x14\x18\x07"
     "\x1a\x04\x08\x10\x10\x11"
+    "\x1a\x04\x08\x12\x10\x13"
     "\x22\x09\x08\x03\x10\x00\x18\xff\xff\xbf\x02" /* 0x4fffff, in no file */
-    "\x12\x0c\x0a\x02\x01\x03\x12\x06\x01\x20\x00\x00\x01\x00"
+    "\x12\x0e\x0a\x02\x01\x03\x12\x08\x01\x1e\x00\x00\x20\x00\x01\x00"
     "\x70\x06"; /* default type */
 /* clang-format on */
 
@@ -74,7 +76,7 @@ static unsigned take_field(struct piece *p, uint64_t *value, struct piece *conte
 
 struct seen {
     uint64_t n_samples, n_locations, n_strings, n_mappings, n_pcs;
-    uint64_t sum[6];
+    uint64_t sum[8];
     uint64_t n_string_labels, n_number_labels;
     uint64_t *address;     /* by location number */
     struct piece *strings; /* by number */
@@ -100,7 +102,7 @@ static void see_sample(struct seen *s, struct piece p) {
             }
         if (field == 2)
             while (contents.at < contents.end) {
-                assert_true(n_values < 6);
+                assert_true(n_values < 8);
                 s->sum[n_values++] += take_varint(&contents);
             }
         if (field == 3) {
@@ -113,7 +115,7 @@ static void see_sample(struct seen *s, struct piece p) {
             s->n_number_labels += !is_string;
         }
     }
-    assert_true(n_values == 4 || n_values == 6); /* exact, or samples */
+    assert_true(n_values == 6 || n_values == 8); /* exact, or samples */
     s->n_pcs += depth;
     if (depth > s->deepest) s->deepest = depth;
 }
@@ -147,8 +149,8 @@ TEST(heap_proto, a_lifetime_is_a_number_with_its_unit) {
     struct vt_heap_source src = source_of(&rows, VT_HEAP_LIFETIMES, 512);
     size_t n;
     char *text = written(VT_PROFILE_PROTO, &src, &n);
-    /* key 14 "lifetime", number 4, unit 15 "milliseconds" */
-    assert_non_null(memmem(text, n, "\x1a\x06\x08\x0e\x18\x04\x20\x0f", 8));
+    /* key 16 "lifetime", number 4, unit 17 "milliseconds" */
+    assert_non_null(memmem(text, n, "\x1a\x06\x08\x10\x18\x04\x20\x11", 8));
     assert_non_null(memmem(text, n, "vitrine heap profile: lifetimes", 31));
     free(text);
 }
@@ -166,6 +168,8 @@ TEST(heap_proto, two_hundred_thousand_stacks_are_all_there) {
     assert_int_equal(s.sum[1], 200000ull * 200001);
     assert_int_equal(s.sum[2], 200000);
     assert_int_equal(s.sum[3], 200000ull * 200001 / 2);
+    assert_int_equal(s.sum[4], 200000ull * 200001);
+    assert_int_equal(s.sum[5], 200000ull * 200001 / 2);
     assert_int_equal(s.n_string_labels, 200000);
     assert_int_equal(s.n_number_labels, 200000);
     /* the table of addresses was emptied a few times; common ones are repeated then, and not for each stack */
@@ -253,11 +257,11 @@ TEST(heap_proto, labels_of_any_length) {
 
 static bool next_for_ever(void *state, struct vt_heap_row *row) {
     (*(unsigned *)state)++;
-    row->inuse_objects = row->inuse_bytes = 1;
+    row->inuse_objects = row->inuse_bytes = row->inuse_requested_bytes = 1;
     return true;
 }
 
-static void rewind_for_ever(void *state) { (void)state; }
+static void rewind_for_ever(void *state, bool by_thread) { (void)state, (void)by_thread; }
 
 TEST(heap_proto, a_writer_gives_up_when_the_disk_is_full) {
     unsigned n_asked = 0;

@@ -60,14 +60,15 @@ TEST(heap_jemalloc, sampled_and_exact_byte_for_byte) {
 TEST(heap_collapsed, estimates_with_elf_addresses_byte_for_byte) {
     size_t n;
     char *seen = written_two(VT_COLLAPSED, VT_HEAP_SAMPLED, 524288, &n);
-    assert_string_equal(seen, "prog+0x7010ff;prog+0x70100f 640\n");
+    assert_string_equal(seen, "prog+0x7010ff;prog+0x70100f 630\n");
     free(seen);
 }
 
 TEST(heap_collapsed, odd_names_and_addresses_without_a_file) {
     static const uintptr_t pc[] = {0x300011, 0x600101, 0, 0x12345679};
-    static const struct vt_heap_row rows[] = {{.pc = pc, .n_pcs = 4, .inuse_bytes = 5},
-                                              {.inuse_bytes = 6}};
+    static const struct vt_heap_row rows[] = {
+        {.pc = pc, .n_pcs = 4, .inuse_bytes = 5, .inuse_requested_bytes = 5},
+        {.inuse_bytes = 6, .inuse_requested_bytes = 6}};
     size_t n;
     char *seen = written_rows(VT_COLLAPSED, VT_HEAP_EXACT, 1, rows, 2, &n);
     assert_string_equal(seen, "0x12345678;0x0;0x600100;odd?na me.so+0x10 5\n[unknown] 6\n");

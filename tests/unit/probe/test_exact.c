@@ -5,13 +5,40 @@
 
 #include "probe/exact.c"
 
-static struct vt_exact_row of_site(uintptr_t site) {
-    struct vt_exact_row r, sum = {0};
-    for (uint32_t cursor = 0; vt__exact_next(&cursor, &r);) {
-        const uintptr_t *pc;
-        assert_int_equal(vt__depot_get(r.stack, &pc), 1);
-        if (pc[0] == site + 1) add_row(&sum, &r);
+static void add_site(struct vt_exact_site *sum, const struct vt_exact_site *s) {
+    const struct vt_exact_counts *from[] = {&s->alloc, &s->freed, &s->peak};
+    struct vt_exact_counts *to[] = {&sum->alloc, &sum->freed, &sum->peak};
+    for (unsigned i = 0; i < vt_countof(to); i++) {
+        to[i]->n += from[i]->n;
+        to[i]->bytes += from[i]->bytes;
+        to[i]->requested_bytes += from[i]->requested_bytes;
     }
+}
+
+static bool is_at(const struct vt_exact_site *s, uintptr_t site) {
+    const uintptr_t *pc;
+    assert_int_equal(vt__depot_get(s->stack, &pc), 1);
+    return pc[0] == site + 1;
+}
+
+/* Read by stack; and by thread and labels, which must come to the same. */
+static struct vt_exact_site of_site(uintptr_t site) {
+    struct vt_exact_site s, sum = {0}, apart = {0};
+    struct vt_exact_cursor cursor = {0};
+    for (uint32_t i = 0; vt__exact_next_stack(&i, &s);)
+        if (is_at(&s, site)) add_site(&sum, &s);
+    while (vt__exact_next_site(&cursor, &s))
+        if (is_at(&s, site)) add_site(&apart, &s);
+    assert_memory_equal(&sum, &apart, sizeof(sum));
+    return sum;
+}
+
+/* What one thread has of it, with these labels. */
+static struct vt_exact_site of_thread(uintptr_t site, uint32_t thread, uint32_t label) {
+    struct vt_exact_site s, sum = {0};
+    struct vt_exact_cursor cursor = {0};
+    while (vt__exact_next_site(&cursor, &s))
+        if (is_at(&s, site) && s.thread == thread && s.label == label) add_site(&sum, &s);
     return sum;
 }
 
@@ -22,11 +49,11 @@ static void start_exact(void) {
 
 static void check_site(uintptr_t site, uint64_t n_alloc, uint64_t alloc_bytes, uint64_t n_freed,
                        uint64_t freed_bytes) {
-    struct vt_exact_row r = of_site(site);
-    assert_int_equal(r.n_alloc, n_alloc);
-    assert_int_equal(r.alloc_requested_bytes, alloc_bytes);
-    assert_int_equal(r.n_freed, n_freed);
-    assert_int_equal(r.freed_requested_bytes, freed_bytes);
+    struct vt_exact_site s = of_site(site);
+    assert_int_equal(s.alloc.n, n_alloc);
+    assert_int_equal(s.alloc.requested_bytes, alloc_bytes);
+    assert_int_equal(s.freed.n, n_freed);
+    assert_int_equal(s.freed.requested_bytes, freed_bytes);
 }
 
 TEST(exact, every_allocation_and_free_of_every_size_is_counted) {
@@ -52,9 +79,9 @@ TEST(exact, every_allocation_and_free_of_every_size_is_counted) {
     check_site(2, 0, 0, 0, 0);
     for (int i = 1; i < N; i += 2) vt__free(at[i]);
     check_site(1, N, bytes, N, bytes);
-    struct vt_exact_row r = of_site(1);
-    assert_int_equal(r.alloc_bytes, r.freed_bytes);
-    assert_true(r.alloc_bytes >= bytes);
+    struct vt_exact_site s = of_site(1);
+    assert_int_equal(s.alloc.bytes, s.freed.bytes);
+    assert_true(s.alloc.bytes >= bytes);
 }
 
 /* This thread's malloc and free are those of a program that was never watched. */
@@ -140,9 +167,9 @@ TEST(exact, many_stacks_find_room) {
         current_site = 1000 + i;
         (void)vt__malloc(16);
     }
-    struct vt_exact_row r;
+    struct vt_exact_site s;
     uint64_t n = 0;
-    for (uint32_t cursor = 0; vt__exact_next(&cursor, &r);) n += r.n_alloc;
+    for (uint32_t cursor = 0; vt__exact_next_stack(&cursor, &s);) n += s.alloc.n;
     assert_int_equal(n, N);
 }
 
@@ -193,6 +220,137 @@ TEST(exact, a_realloc_that_fails_changes_nothing) {
         check_site(200 + i, 1, rows[i], 1, rows[i]);
     }
     check_site(300, 0, 0, 0, 0);
+}
+
+/* ---- the peak ---- */
+
+/* Grows to n blocks of 1000 bytes, with a free for every second malloc, then gives them back but one. */
+static void rise_and_fall(uintptr_t site, size_t n) {
+    static void *at[4000];
+    current_site = site;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = vt__malloc(1000);
+        if (i % 2 == 0 && i + 1 < n) vt__free(vt__malloc(16));
+    }
+    for (size_t i = 1; i < n; i++) vt__free(at[i]);
+}
+
+TEST(exact, the_peak_is_what_was_in_use_when_most_was) {
+    static const size_t rows[] = {10, 400, 4000};
+    for (uintptr_t i = 0; i < vt_countof(rows); i++) {
+        start_exact();
+        rise_and_fall(10 + i, rows[i]);
+        current_site = 20;
+        void *later = vt__malloc(2000); /* less than there was */
+        vt__exact_settle_peak();
+        struct vt_exact_site s = of_site(10 + i);
+        /* the highest by 1/2^14 that is told, at least */
+        assert_in_range(s.peak.n, rows[i] - (rows[i] >> PEAK_SHIFT) - 1, rows[i] + 1);
+        assert_in_range(s.peak.requested_bytes, s.peak.n * 1000 - 1000, s.peak.n * 1000);
+        assert_int_equal(of_site(20).peak.n, 0);
+        vt__free(later);
+        assert_int_equal(vt__exact_set(false), 0);
+    }
+}
+
+TEST(exact, a_peak_that_is_now_is_the_peak) {
+    start_exact();
+    current_site = 1;
+    void *p = vt__malloc(100), *q = vt__malloc(200);
+    vt__free(p);
+    void *r = vt__malloc(5000);
+    vt__exact_settle_peak();
+    struct vt_exact_site s = of_site(1);
+    assert_int_equal(s.peak.n, 2);
+    assert_int_equal(s.peak.requested_bytes, 5200);
+    vt__free(q);
+    vt__free(r);
+    s = of_site(1);
+    assert_int_equal(s.peak.requested_bytes, 5200);
+}
+
+/* ---- threads, labels, ages ---- */
+
+static void *free_half(void *blocks) {
+    for (int i = 0; i < 50; i++) vt__free(((void **)blocks)[i]);
+    current_site = 7;
+    for (int i = 0; i < 3; i++) (void)vt__malloc(30);
+    return (void *)(uintptr_t)vt__heap_thread_number();
+}
+
+TEST(exact, a_block_is_its_threads_whoever_frees_it) {
+    void *at[100], *other;
+    pthread_t id;
+    start_exact();
+    current_site = 7;
+    for (int i = 0; i < 100; i++) at[i] = vt__malloc(2000);
+    assert_int_equal(pthread_create(&id, NULL, free_half, at), 0);
+    assert_int_equal(pthread_join(id, &other), 0);
+    struct vt_exact_site mine = of_thread(7, vt__heap_thread_number(), 0);
+    struct vt_exact_site others = of_thread(7, (uint32_t)(uintptr_t)other, 0);
+    assert_int_equal(mine.alloc.n, 100);
+    assert_int_equal(mine.freed.n, 50);
+    assert_in_range(mine.peak.n, 97, 100); /* a thread tells what it has in steps */
+    assert_int_equal(others.alloc.n, 3);
+    assert_int_equal(others.freed.n, 0);
+    check_site(7, 103, 200090, 50, 100000);
+}
+
+TEST(exact, labels_are_told_apart) {
+    start_exact();
+    current_site = 8;
+    void *plain = vt__malloc(10);
+    assert_int_equal(vt__label_push("request", "one"), 0);
+    uint32_t one = vt__heap_label_now();
+    void *p = vt__malloc(100), *q = vt__malloc(200);
+    vt__label_pop();
+    vt__free(plain);
+    vt__free(p); /* it counts where it was allocated */
+    struct vt_exact_site s = of_thread(8, vt__heap_thread_number(), one);
+    assert_int_equal(s.alloc.requested_bytes, 300);
+    assert_int_equal(s.freed.requested_bytes, 100);
+    assert_int_equal(of_thread(8, vt__heap_thread_number(), 0).alloc.requested_bytes, 10);
+    check_site(8, 3, 310, 2, 110);
+    vt__free(q);
+}
+
+static uint64_t n_of_age(uintptr_t site, unsigned from, unsigned to, uint64_t *bytes) {
+    struct vt_exact_counts ages[VT_LIFETIMES];
+    struct vt_exact_cursor cursor = {0};
+    struct vt_exact_site s;
+    uint64_t n = 0;
+    *bytes = 0;
+    while (vt__exact_next_site(&cursor, &s)) {
+        if (!is_at(&s, site)) continue;
+        vt__exact_ages_of(&cursor, ages);
+        for (unsigned i = from; i < to; i++) {
+            n += ages[i].n;
+            *bytes += ages[i].requested_bytes;
+        }
+    }
+    return n;
+}
+
+TEST(exact, ages_are_counted_when_they_are_asked_for) {
+    uint64_t bytes;
+    start_exact();
+    current_site = 9;
+    void *unasked = vt__malloc(10);
+    vt__exact_ask_ages(true);
+    void *old = vt__malloc(100), *at[10];
+    usleep(40000);
+    for (int i = 0; i < 10; i++) at[i] = vt__malloc(20);
+    for (int i = 0; i < 10; i++) vt__free(at[i]);
+    vt__free(old);
+    vt__free(unasked);
+    vt__exact_ask_ages(false);
+    assert_int_equal(n_of_age(9, 0, VT_LIFETIMES, &bytes), 11);
+    assert_int_equal(bytes, 300);
+    assert_true(n_of_age(9, 6, VT_LIFETIMES, &bytes) >= 1); /* 32 ms and more */
+    assert_true(bytes >= 100);
+    assert_int_equal(vt__exact_set(false), 0);
+    assert_int_equal(vt__exact_set(true), 0);
+    assert_int_equal(n_of_age(9, 0, VT_LIFETIMES, &bytes), 0); /* it begins anew */
 }
 
 /* ---- the truth of it, across threads ---- */
