@@ -496,8 +496,7 @@ static void take_mappings(struct taking *t) {
     for (unsigned pass = 0; pass < 2; pass++) {
         t->is_first_pass = pass == 0;
         each_row(t, VT_BOX_MODULES, sizeof(struct vt_box_module), take_module);
-        for (uint32_t i = 0; t->b->table[VT_BOX_MODULES].n == 0 && i < t->m->n_files; i++)
-            take_file(t, i, &head);
+        for (uint32_t i = 0; i < t->m->n_files; i++) take_file(t, i, &head);
     }
     profile_locate(t->p);
 }

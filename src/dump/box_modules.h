@@ -6,7 +6,9 @@
 
 VT_HIDDEN_BEGIN
 
-void vt__box_note_modules(void); /* those that were not there before; one caller at a time */
+/* Those that were not there before; one caller at a time. The second: only those that were unloaded. */
+void vt__box_note_modules(void);
+void vt__box_note_gone(void);
 
 VT_HIDDEN_END
 

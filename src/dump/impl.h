@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "dump/profile.h"
+#include "stack/stack.h"
 
 VT_HIDDEN_BEGIN
 
@@ -63,6 +64,18 @@ struct vt_module { /* an executable mapping */
     unsigned n_build_id; /* 0: none, or not to be read */
     uint8_t build_id[32];
 };
+
+static inline void vt__module_of_gone(const struct vt_gone *gone, struct vt_module *out) {
+    *out = (struct vt_module){.start = gone->start,
+                              .end = gone->end,
+                              .file_offset = gone->file_offset,
+                              .elf_delta = gone->elf_delta,
+                              .path = gone->path,
+                              .n_path = (unsigned)vt__str_len(gone->path),
+                              .is_gone = true,
+                              .n_build_id = gone->n_build_id};
+    __builtin_memcpy(out->build_id, gone->build_id, gone->n_build_id);
+}
 
 struct vt_modules {
     const struct vt_module *module; /* by address */

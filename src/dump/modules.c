@@ -190,18 +190,8 @@ static void sort_by_address(struct vt_module *table, size_t n) {
 static void add_gone(struct vt_modules *m, struct vt_module *table) {
     struct vt_gone gone;
     uint32_t cursor = 0;
-    for (size_t i = 0; i < m->n_gone && vt__stack_gone_next(&cursor, &gone); i++) {
-        struct vt_module *to = &table[m->n++];
-        *to = (struct vt_module){.start = gone.start,
-                                 .end = gone.end,
-                                 .file_offset = gone.file_offset,
-                                 .elf_delta = gone.elf_delta,
-                                 .path = gone.path,
-                                 .n_path = (unsigned)vt__str_len(gone.path),
-                                 .is_gone = true,
-                                 .n_build_id = gone.n_build_id};
-        __builtin_memcpy(to->build_id, gone.build_id, gone.n_build_id);
-    }
+    for (size_t i = 0; i < m->n_gone && vt__stack_gone_next(&cursor, &gone); i++)
+        vt__module_of_gone(&gone, &table[m->n++]);
     sort_by_address(table, m->n);
 }
 

@@ -30,8 +30,9 @@ static int make(bool is_child) {
 }
 
 void vt__life_modules_changed(void) {
-    if (!vt__box_has_file() || atomic_exchange(&box.is_noting, true)) return;
-    vt__box_note_modules();
+    if (atomic_exchange(&box.is_noting, true)) return;
+    /* of a core file the kernel tells which files are mapped, but not which were */
+    vt__box_has_file() ? vt__box_note_modules() : vt__box_note_gone();
     atomic_store(&box.is_noting, false);
 }
 

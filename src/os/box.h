@@ -26,7 +26,8 @@ void *vt__box_take(size_t n_bytes, size_t align);
  * child of a fork that has no file yet; vt__box_attend() is due. */
 extern volatile struct vt_box_guard {
     uint32_t is_mine;
-    uint32_t run; /* of exact mode: 0 too, where it is not ours */
+    uint32_t
+        next_run; /* one more than that of exact mode; 0 too, where it is not ours: no row has that */
 } * vt__box_guard;
 VT_INLINE bool vt__box_is_mine(void) { return vt_likely(vt__box_guard->is_mine != 0); }
 

@@ -196,7 +196,7 @@ static int keep_path(const char *path) {
 
 void vt__box_calm(void) {
     if (file.guard == NULL) return;
-    file.guard->run = (uint32_t)vt__box->exact_run;
+    file.guard->next_run = (uint32_t)vt__box->exact_run + 1;
     file.guard->is_mine = 1;
 }
 
@@ -237,37 +237,35 @@ struct extent {
     size_t n_bytes, n_used;
 };
 
-/* Number 0 is the head; false: it is not there, or nothing is in it. */
-static bool extent_of(unsigned number, struct extent *out) {
-    *out = (struct extent){vt__box_span.base, HEAD_BYTES, HEAD_BYTES};
-    if (number == 0) return true;
-    const struct vt_region *r = vt__box_regions[number - 1];
+/* Number 0 is the head. A region that is not there yet has its place all the same: it may come later. */
+static struct extent extent_of(unsigned number) {
+    if (number == 0) return (struct extent){vt__box_span.base, HEAD_BYTES, HEAD_BYTES};
+    unsigned which = number - 1;
+    const struct vt_region *r = vt__box_regions[which];
     if (r == NULL || !vt__box_holds(atomic_load_explicit(&r->base, memory_order_relaxed)))
-        return false;
-    out->at = atomic_load_explicit(&r->base, memory_order_relaxed);
-    out->n_bytes = atomic_load_explicit(&r->n_bytes, memory_order_relaxed);
-    out->n_used = atomic_load_explicit(&r->n_ready, memory_order_relaxed);
-    return true;
+        return (struct extent){vt__box_span.base + region_start(which), region_bytes(which), 0};
+    return (struct extent){atomic_load_explicit(&r->base, memory_order_relaxed),
+                           atomic_load_explicit(&r->n_bytes, memory_order_relaxed),
+                           atomic_load_explicit(&r->n_ready, memory_order_relaxed)};
 }
 #define N_EXTENTS (VT_BOX_N_REGIONS + 1)
 
 /* What is in memory goes to the file, and the file where it was. */
 static int move_tables(int fd) {
-    struct extent e;
     void *got = NULL;
     int err = set_length(fd, whole_bytes());
     size_t n_room = 0;
-    for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++)
-        if (extent_of(i, &e)) {
-            err = write_at(fd, e.at, e.n_used, (size_t)(e.at - vt__box_span.base));
-            n_room += e.n_used;
-        }
+    for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++) {
+        struct extent e = extent_of(i);
+        err = write_at(fd, e.at, e.n_used, (size_t)(e.at - vt__box_span.base));
+        n_room += e.n_used;
+    }
     if (err == 0 && file.is_roomy)
         err = (int)vt__syscall(SYS_fallocate, fd, 0, 0, (long)whole_bytes(), 0, 0);
-    for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++)
-        if (extent_of(i, &e))
-            err = map_shared(e.at, e.n_bytes, MAP_FIXED, fd, (size_t)(e.at - vt__box_span.base),
-                             &got);
+    for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++) {
+        struct extent e = extent_of(i);
+        err = map_shared(e.at, e.n_bytes, MAP_FIXED, fd, (size_t)(e.at - vt__box_span.base), &got);
+    }
     atomic_store_explicit(&file.n_room, n_room, memory_order_relaxed);
     return err;
 }
@@ -313,29 +311,26 @@ void vt__box_file_remove(void) {
 /* ---- exported: fork ---- */
 
 static void copy_tables(void) {
-    struct extent e;
     void *copy = NULL;
     file.n_copy_bytes = 0;
     for (unsigned i = 0; i < N_EXTENTS; i++) {
-        file.n_copied[i] = extent_of(i, &e) ? e.n_used : 0; /* it may grow meanwhile */
+        file.n_copied[i] = extent_of(i).n_used; /* it may grow meanwhile */
         file.n_copy_bytes += file.n_copied[i];
     }
     file.copy = vt__os_map(file.n_copy_bytes, &copy) == 0 ? copy : NULL;
     char *to = copy;
     for (unsigned i = 0; to != NULL && i < N_EXTENTS; i++) {
-        if (file.n_copied[i] == 0 || !extent_of(i, &e)) continue;
-        __builtin_memcpy(to, e.at, file.n_copied[i]);
+        __builtin_memcpy(to, extent_of(i).at, file.n_copied[i]);
         to += file.n_copied[i];
     }
 }
 
 /* Whatever grows from here on is memory, too. */
 static void put_copy_in_place(void) {
-    struct extent e;
     char *from = file.copy;
     void *got = NULL;
     for (unsigned i = 0; i < N_EXTENTS; i++) {
-        if (!extent_of(i, &e)) continue;
+        struct extent e = extent_of(i);
         vt__os_program_mmap(e.at, e.n_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0, &got);
         size_t n = file.n_copied[i];

@@ -165,12 +165,17 @@ static VT_COLD struct vt_exact_block *make_block(struct vt_exact_table *t, uint3
     return at;
 }
 
+VT_INLINE bool is_of_this_run(const struct vt_box_exact_row *r) {
+    return r->run + 1 == vt__box_guard->next_run;
+}
+
 /* One of an earlier run, or a new one; or we are a child that the kernel has cleared the run of. */
 static VT_COLD void begin_row(struct vt_box_exact_row *r, struct vt_box_exact_peak *peak) {
     if (!vt__box_is_mine()) vt__life_box_attend();
-    if (r->run == vt__box_guard->run) return;
+    if (is_of_this_run(r)) return;
     *peak = (struct vt_box_exact_peak){0};
-    *r = (struct vt_box_exact_row){.run = vt__box_guard->run, .peak_number = peak_number()};
+    *r =
+        (struct vt_box_exact_row){.run = vt__box_guard->next_run - 1, .peak_number = peak_number()};
 }
 
 /* In this order: a thread may be killed in between, and then what is in use is the peak still. */
@@ -189,7 +194,7 @@ VT_INLINE struct vt_box_exact_row *row_of(struct vt_exact_table *t, uint32_t pla
     if (vt_unlikely(b == NULL)) return NULL;
     struct vt_box_exact_row *r = &b->row[place % VT_BLOCK_ROWS];
     struct vt_box_exact_peak *peak = &b->peak[place % VT_BLOCK_ROWS];
-    if (vt_unlikely(r->run != vt__box_guard->run)) begin_row(r, peak);
+    if (vt_unlikely(!is_of_this_run(r))) begin_row(r, peak);
     if (vt_unlikely(r->peak_number != peak_number())) settle_peak(r, peak);
     return r;
 }
@@ -463,7 +468,7 @@ VT_READS_RACILY static void clear_tables(void) {
 static void begin_run(void) {
     clear_tables();
     atomic_store_explicit(&exact.epoch, (uint8_t)(epoch_now() % 255 + 1), memory_order_relaxed);
-    vt__box_guard->run = atomic_fetch_add_explicit(&exact.run, 1, memory_order_relaxed) + 1;
+    vt__box_guard->next_run = atomic_fetch_add_explicit(&exact.run, 1, memory_order_relaxed) + 2;
     vt__box_begun()->exact_blocks_at = offsetof(struct vt_exact_table, block);
     atomic_store_explicit(&told.alloc_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&told.live_bytes, 0, memory_order_relaxed);

@@ -15,6 +15,7 @@
  * Limit:   unloads that libc does by itself (iconv, NSS, a dlopen that fails half-way) are not seen.
  */
 #include "stack/impl.h"
+#include "stack/upcalls.h"
 
 #define WAIT_MS 1000 /* a table is read in microseconds, if the reader is not stopped meanwhile */
 
@@ -53,6 +54,7 @@ void vt__stack_unload_begins(void) {
 void vt__stack_unload_ends(void) {
     vt__loads_look();
     vt__stack_modules_changed();
+    vt__life_modules_changed();
     n_mine--;
     /* release: whoever reads tables again does not find the library in ours */
     atomic_fetch_sub_explicit(&gate.n_unloading, 1, memory_order_release);

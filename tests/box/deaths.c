@@ -1,6 +1,8 @@
 /* deaths.c - a program that knows what it holds and what time it took, and then dies in the way it is told.
  *
- *   deaths [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [DEATH]
+ *   deaths [child] [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [DEATH]
+ *
+ *   child: all of it in a child, whose parent does nothing but wait
  *
  *   DEATH: exit _exit int term abort segv kill exec clone wait endless
  *
@@ -129,6 +131,13 @@ static void run_threads(void) {
     for (size_t t = 1; t < n_threads; t++) pthread_join(threads[t], NULL);
 }
 
+static void be_a_child(void) {
+    int status = 0, pid = fork();
+    if (pid == 0) return;
+    waitpid(pid, &status, 0);
+    _exit(0);
+}
+
 int main(int argc, char **argv) {
     const char *how = "exit";
     double seconds = 0;
@@ -146,6 +155,8 @@ int main(int argc, char **argv) {
             n_times = (unsigned)atoi(argv[i] + 6);
         else if (strcmp(argv[i], "fork") == 0)
             is_forking = 1;
+        else if (strcmp(argv[i], "child") == 0)
+            be_a_child();
         else
             how = argv[i];
     }

@@ -80,6 +80,21 @@ if len(both) == 2:
     check("fork: the parent's", ours(parent), truth["keep"])
     check("fork: the child's has what it had, and its own", ours(child), truth["keep"] + 6553600)
 
+# a child of a parent that recorded nothing has all of its own
+for end in ("_exit", "kill"):
+    for way, options in WAYS.items():
+        what = f"child, {end}, {way}"
+        burn = ["burn=300"] if way == "cpu" else []
+        seen, text, errors, place = vrun(f"child-{end}-{way}", *options, DEATHS, "child", *burn, end, env={"VITRINE": "cpu_frequency=1000"})
+        truth = truth_of(text)
+        if way != "cpu":
+            check_heap(what, place, truth, f".{int(truth['pid'])}.")
+            continue
+        found = [f for f in glob.glob(place + f"/*.cpu_{int(truth['pid'])}")]
+        check(f"{what}: its file", len(found), 1)
+        if found:
+            check_near(f"{what}: time in burn", sums(found[0], "cpu").get("burn", 0) / 1e9, 0.3, 0.04)
+
 # a bare clone() leaves the parent's alone
 seen, text, errors, place = vrun("clone", "--rate=1", DEATHS, "clone")
 check_has("clone: it ended well", text, "cloned 0\n")

@@ -59,13 +59,25 @@ check("exec: the new one has its own", os.path.exists(f"{box}.{pid}"), True)
 
 # ---- a library that comes later has its names
 plugin, opener = os.path.join(folder, "plugin.so"), os.path.join(folder, "opener")
-out(CC, "-O1", "-g", "-shared", "-fPIC", os.path.join(HERE, "plugin.c"), "-o", plugin)
+second = os.path.join(folder, "second.so")
+for library, name in ((plugin, "keep_in_plugin"), (second, "keep_in_second")):
+    out(CC, "-O1", "-g", "-shared", "-fPIC", f"-DKEEP={name}", os.path.join(HERE, "plugin.c"), "-o", library)
 out(CC, "-O1", "-g", "-DWITH_MAIN", os.path.join(HERE, "plugin.c"), "-o", opener, "-ldl")
 for way in ("sample=1", "exact"):
     box = os.path.join(folder, f"opener.{way}.box")
-    subprocess.run([opener, plugin], env=dict(os.environ, VITRINE=f"{way},black_box={box}", LD_PRELOAD=SO))
+    subprocess.run([opener, plugin, "keep_in_plugin"], env=dict(os.environ, VITRINE=f"{way},black_box={box}", LD_PRELOAD=SO))
     check(f"a library that came later, {way}: status", read(box)[0], 0)
     check(f"a library that came later, {way}", sums(box + ".out.heap", "inuse_space").get("keep_in_plugin"), 6553600)
+
+# ---- two that came one after the other, at one address, have theirs; the last one that was closed, too
+for way in ("sample=1", "exact"):
+    for last in ((), (plugin, "keep_in_plugin")):
+        box = os.path.join(folder, f"two.{way}.{len(last)}.box")
+        subprocess.run([opener, plugin, "keep_in_plugin", second, "keep_in_second", *last], env=dict(os.environ, VITRINE=f"{way},black_box={box}", LD_PRELOAD=SO))
+        check(f"two libraries, {way}: status", read(box)[0], 0)
+        table = sums(box + ".out.heap", "inuse_space")
+        check(f"two libraries, {way}: the first", table.get("keep_in_plugin"), 6553600 * (2 if last else 1))
+        check(f"two libraries, {way}: the second", table.get("keep_in_second"), 6553600)
 
 # ---- where it cannot be
 for name, path, words in (("no folder", os.path.join(folder, "none", "x.box"), "no such file or directory"),

@@ -1,20 +1,23 @@
-/* plugin.c - a library that is opened late, and the program that opens it, if WITH_MAIN. */
+/* plugin.c - a library that is opened late, and the program that opens such, if WITH_MAIN: each is closed again, but for the last. */
 #include <stdlib.h>
 #ifdef WITH_MAIN
 #include <dlfcn.h>
 #include <signal.h>
 int main(int argc, char **argv) {
     void *volatile first = malloc(1 << 20);
-    void *h = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
-    void (*keep)(void) = h != NULL ? (void (*)(void))dlsym(h, "keep_in_plugin") : NULL;
-    if (first == NULL || keep == NULL) return 1;
-    keep();
+    for (int i = 1; i + 1 < argc; i += 2) {
+        void *h = dlopen(argv[i], RTLD_NOW);
+        void (*keep)(void) = h != NULL ? (void (*)(void))dlsym(h, argv[i + 1]) : NULL;
+        if (first == NULL || keep == NULL) return 1;
+        keep();
+        if (i + 2 < argc) dlclose(h);
+    }
     raise(SIGKILL);
 }
 #else
 static void *volatile kept[100];
-void keep_in_plugin(void);
-void keep_in_plugin(void) {
+void KEEP(void);
+void KEEP(void) {
     for (int i = 0; i < 100; i++) kept[i] = malloc(65536);
 }
 #endif
