@@ -82,7 +82,7 @@ static uint64_t n_out_of_queue(slab_id first, size_t *n_slabs) {
     return n;
 }
 
-uint64_t vt__heap_small_out_bytes(struct heap *h) {
+static uint64_t small_out_bytes(struct heap *h) {
     uint64_t bytes = 0;
     h->pace.n_steps = 0;
     for (uint64_t used = h->used; used != 0; used &= used - 1) {
@@ -97,11 +97,11 @@ uint64_t vt__heap_small_out_bytes(struct heap *h) {
     return bytes;
 }
 
-static void count_freed(struct heap *h, uint64_t ready_bytes) {
-    if (!vt__pace_allows(&h->pace, SHORT_WALK)) return;
+bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
+    if (!vt__pace_allows(&h->pace, n_short)) return false;
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);
-    uint64_t out = vt__heap_small_out_bytes(h);
+    uint64_t out = small_out_bytes(h);
     uint64_t in_use = out - vt_min(out, ready_bytes);
     if (h->is_taken_over) {
         h->small_taken_over = in_use - vt_min(in_use, h->small_allocated);
@@ -109,9 +109,10 @@ static void count_freed(struct heap *h, uint64_t ready_bytes) {
     }
     uint64_t had = h->small_allocated + h->small_taken_over;
     uint64_t freed = had - vt_min(in_use, had);
-    if (freed <= h->small_freed) return;
+    if (freed <= h->small_freed) return true;
     h->bytes.freed += freed - h->small_freed;
     h->small_freed = freed;
+    return true;
 }
 
 /* ---- questions ---- */
@@ -128,7 +129,7 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted)
     if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
     if (wanted == VT_BYTES_TO_WATCH) empty_lists(h);
     uint64_t ready_bytes = vt__draws_settle_all(h);
-    if (wanted != VT_BYTES_ALLOCATED) count_freed(h, ready_bytes);
+    if (wanted != VT_BYTES_ALLOCATED) (void)vt__heap_count_freed(h, ready_bytes, SHORT_WALK);
     vt__leave();
     return &h->bytes;
 }

@@ -195,9 +195,12 @@ struct draw {
 
 /* The most that was in use at once, in bytes above `base`; see peak.c. */
 struct peak {
-    uint64_t base, most;
-    uint64_t look_at; /* when so much was allocated */
-    bool is_kept;
+    int64_t base;
+    uint64_t most;
+    uint64_t unsure;           /* more, if nothing was freed since the last walk */
+    uint64_t small_freed;      /* heap.small_freed when it was looked at */
+    uint64_t look_at, paid_at; /* when so much was allocated */
+    bool is_kept, is_base_unsure;
 };
 
 struct vt_tls;
@@ -468,9 +471,8 @@ uint32_t vt__list_ready(struct heap *h, unsigned cls); /* blocks in list[], by i
 void vt__draws_settle(struct heap *h, unsigned cls);   /* heap.bytes has all of a small class */
 uint64_t vt__draws_settle_all(struct heap *h);         /* answers the bytes that wait in list[] */
 uint64_t vt__draws_taken_bytes(const struct heap *h);  /* allocated, or waiting in list[] */
-
-uint64_t vt__heap_small_out_bytes(
-    struct heap *h); /* blocks of its own slabs: in use, or in a list */
+/* Brings heap.bytes.freed up to date by a walk through the slabs. False: it is long, more than n_short slabs, and not due yet. */
+bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short);
 
 /* peak.c */
 void vt__heap_do_chores(struct heap *h); /* not entered */

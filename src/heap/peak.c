@@ -1,36 +1,83 @@
 /* peak.c - the most that a thread had in use at once.
  *
- * malloc and free count nothing, so this is looked at by the way: at the end of a slow malloc, when LOOK_BYTES were allocated since
- * the last look, or a 32nd of what is in use if that is more (a look walks the heap's slabs). Nothing is looked at until the thread asks
- * for its peak. Approximate: what came and went between two looks is missed, and blocks in lists count as in use; a question
- * empties those first, so what is in use then is exact.
+ * malloc and free count nothing, so this is looked at by the way: when the thread asks, and at the end of a slow malloc when
+ * LOOK_BYTES were allocated since the last look. Nothing is looked at until the thread first asks.
+ *
+ * A look knows what was allocated (count.c), and what was freed as of the last walk through the thread's slabs. So what it finds in use
+ * is the truth or more. Only if that is a new peak does it matter, and a walk is taken if it is short, or due by the clock (pace.h),
+ * or paid for by what was allocated since the last one. Without a walk the figure is `unsure`. The next walk tells how much of it was
+ * freed by then, and the rest was in use for certain. A reset without a walk has the same doubt about what it begins from.
+ *
+ * Approximate: what comes and goes between two looks is missed. In a large heap, small blocks that are freed after the last walk count as
+ * in use, up to a 32nd of it.
  *
  * Climate: malloc.   Owns: heap.peak.   Locks: none; the heap's owner calls.
  */
 #include "heap/impl.h"
 
 #define LOOK_BYTES KiB(64)
-#define LOOK_SHIFT 5
+#define SHORT_WALK 16 /* slabs: some 300 instructions */
+#define PAID_SHIFT 5  /* a walk through all is paid for by a 32nd of them */
 
 static uint64_t medium_ready_bytes(const struct heap *h) {
     uint64_t n = 0;
+    if (h->shelf_bytes == 0) return 0;
     for (unsigned c = VT_N_SMALL; c < VT_N_CLASSES; c++) n += h->shelf[c].n * vt__class_bytes(c);
     return n;
 }
 
-/* As if small blocks were counted by what is out of its slabs, and all others as they come and go. */
-static uint64_t in_use_bytes(struct heap *h) {
-    uint64_t others_allocated = h->bytes.allocated - h->small_allocated;
-    uint64_t others_freed = h->bytes.freed - h->small_freed + medium_ready_bytes(h);
-    return vt__heap_small_out_bytes(h) + others_allocated - others_freed;
+/* Blocks that wait: in the lists of small classes, and on the shelves of others. */
+struct ready {
+    uint64_t small_bytes, medium_bytes;
+};
+
+static struct ready find_ready(struct heap *h) {
+    return (struct ready){vt__draws_settle_all(h), medium_ready_bytes(h)};
+}
+
+/* Below 0 in a thread that frees what another allocated. */
+static int64_t in_use_bytes(const struct heap *h, const struct ready *r) {
+    return (int64_t)(h->bytes.allocated - h->bytes.freed - r->medium_bytes);
+}
+
+static void rise_to(uint64_t *most, int64_t n) {
+    if (n > (int64_t)*most) *most = (uint64_t)n;
+}
+
+/* A walk was taken since the last look, by us or for another question. */
+static void settle(struct heap *h) {
+    struct peak *p = &h->peak;
+    int64_t n_freed = (int64_t)(h->small_freed - p->small_freed);
+    if (p->is_base_unsure) { /* then they count as freed before the reset */
+        p->base -= n_freed;
+        n_freed = 0;
+    }
+    rise_to(&p->most, (int64_t)p->unsure - n_freed);
+    p->is_base_unsure = false;
+    p->small_freed = h->small_freed;
+    p->unsure = 0;
+}
+
+/* True: what was freed is known now. */
+static bool walk(struct heap *h, const struct ready *r) {
+    struct peak *p = &h->peak;
+    bool is_paid = h->bytes.allocated >= p->paid_at;
+    if (!vt__heap_count_freed(h, r->small_bytes, is_paid ? SIZE_MAX : SHORT_WALK)) return false;
+    int64_t in_use = in_use_bytes(h, r);
+    p->paid_at =
+        h->bytes.allocated + vt_max(LOOK_BYTES, in_use > 0 ? (uint64_t)in_use >> PAID_SHIFT : 0);
+    settle(h);
+    return true;
 }
 
 static void look(struct heap *h) {
-    uint64_t now = in_use_bytes(h);
-    int64_t more = (int64_t)(now - h->peak.base); /* it may free what another thread allocated */
-    if (more > (int64_t)h->peak.most) h->peak.most = (uint64_t)more;
-    h->peak.look_at =
-        vt__draws_taken_bytes(h) + vt_max(LOOK_BYTES, more > 0 ? (uint64_t)more >> LOOK_SHIFT : 0);
+    struct peak *p = &h->peak;
+    struct ready r = find_ready(h);
+    if (h->small_freed != p->small_freed) settle(h);
+    p->look_at = h->bytes.allocated + LOOK_BYTES;
+    if (in_use_bytes(h, &r) - p->base <= (int64_t)p->most) return;
+    bool is_sure = walk(h, &r);
+    rise_to(is_sure ? &p->most : &p->unsure, in_use_bytes(h, &r) - p->base);
 }
 
 void vt__heap_do_chores(struct heap *h) {
@@ -41,18 +88,19 @@ void vt__heap_do_chores(struct heap *h) {
     if (h->is_borrowed) vt__heap_detach_thread();
 }
 
-/* The calling thread's heap, entered, with empty lists; NULL: none, or in a handler. */
+/* The calling thread's heap, entered; NULL: none, or in a handler. */
 static struct heap *begin(void) {
-    if (vt__heap_thread_bytes(VT_BYTES_TO_WATCH) == NULL || !vt__enter()) return NULL;
-    vt__tls.real->peak.is_kept = vt__tls.real->has_chores = true;
-    return vt__tls.real;
+    struct heap *h = vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach();
+    if (h == NULL || !vt__enter()) return NULL;
+    h->peak.is_kept = h->has_chores = true;
+    return h;
 }
 
 bool vt__heap_peak(uint64_t *out) {
     struct heap *h = begin();
     if (h == NULL) return false;
     look(h);
-    *out = h->peak.most;
+    *out = vt_max(h->peak.most, h->peak.unsure);
     vt__leave();
     return true;
 }
@@ -60,9 +108,12 @@ bool vt__heap_peak(uint64_t *out) {
 bool vt__heap_reset_peak(void) {
     struct heap *h = begin();
     if (h == NULL) return false;
-    h->peak.base = in_use_bytes(h);
-    h->peak.most = 0;
-    look(h);
+    struct ready r = find_ready(h);
+    h->peak.is_base_unsure = !walk(h, &r);
+    h->peak.base = in_use_bytes(h, &r);
+    h->peak.most = h->peak.unsure = 0;
+    h->peak.small_freed = h->small_freed;
+    h->peak.look_at = h->bytes.allocated + LOOK_BYTES;
     vt__leave();
     return true;
 }

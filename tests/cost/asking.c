@@ -6,8 +6,9 @@
  *   asking OURS ORIGINAL BLOCKS THREADS QUESTION...     (see asking_child.c)
  *
  * A question may cost at most twice what the original takes for it, or FLOOR instructions where that is less: some originals read
- * one word. What the thread itself allocated and freed has THREAD_FLOOR: malloc and free count for it there, here the question does. Questions that the original does not know are measured and not judged. Exit 0 fine, 1 too expensive, 2 usage, 3 could
- * not, 77 tracing is not permitted here.
+ * one word. What the thread itself allocated and freed, and its peak, have THREAD_FLOOR: malloc and free count for them there,
+ * here the question does. Questions that the original does not know are measured and not judged. Exit 0 fine, 1 too expensive,
+ * 2 usage, 3 could not, 77 tracing is not permitted here.
  */
 #define _GNU_SOURCE
 #include "asking.h"
@@ -116,8 +117,8 @@ static void measure(const char *library, char **child_argv, long *cost) {
 /* ---- ours and theirs ---- */
 
 static bool is_fine(const char *question, long ours, long theirs) {
-    bool is_of_thread =
-        strstr(question, ":thread.") != NULL && strstr(question, "allocated") != NULL;
+    bool is_of_thread = strstr(question, ":thread.") != NULL &&
+                        (strstr(question, "allocated") != NULL || strstr(question, "peak") != NULL);
     long floor = is_of_thread ? THREAD_FLOOR : FLOOR;
     return theirs < 0 || (ours >= 0 && (ours <= floor || ours <= TIMES * theirs));
 }
