@@ -163,7 +163,7 @@ static const struct {
 /* clang-format on */
 
 static size_t find(const char *name) {
-    size_t i = 0, len = vt__str_len(name);
+    size_t i = 0, len = __builtin_strlen(name); /* libc's: a loop takes a third of the question */
     while (i < vt_countof(properties) &&
            !(properties[i].len == len && __builtin_memcmp(properties[i].name, name, len) == 0))
         i++;

@@ -58,6 +58,12 @@ static pid_t start(const char *library, char **child_argv) {
     _exit(COULD_NOT);
 }
 
+/* Now and then a step comes with a breakpoint's code, TRAP_BRKPT: one over a system call does. The instruction tells them apart. */
+static bool is_behind_breakpoint(pid_t pid, unsigned long long rip) {
+    long word = ptrace(PTRACE_PEEKTEXT, pid, (void *)(rip - 1), NULL);
+    return (word & 0xff) == 0xcc; /* int3 */
+}
+
 /* The child runs to its next breakpoint; answers what it says there, 0 when it has ended. With `count` it goes step by step. */
 static int go_on(pid_t pid, long *count) {
     struct user_regs_struct regs;
@@ -73,10 +79,10 @@ static int go_on(pid_t pid, long *count) {
         signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
         if (signal != 0) continue;
         ptrace(PTRACE_GETSIGINFO, pid, NULL, &info);
-        if (info.si_code == SI_KERNEL || info.si_code == TRAP_BRKPT) break;
+        ptrace(PTRACE_GETREGS, pid, NULL, &regs);
+        if (info.si_code != TRAP_TRACE && is_behind_breakpoint(pid, regs.rip)) break;
         if (count != NULL && ++*count > MOST) fail("too many instructions in", "asking_child");
     }
-    ptrace(PTRACE_GETREGS, pid, NULL, &regs);
     return (int)regs.rdi;
 }
 
