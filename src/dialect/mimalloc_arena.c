@@ -11,10 +11,13 @@
 #include <stdatomic.h>
 
 #include "dialect/mimalloc_impl.h"
+#include "heap/upcalls.h"
 #include "os/os.h"
 
 int vt__mi_reserve(size_t n_bytes, bool is_exclusive, unsigned *number) {
     size_t n_reserved;
+    /* the environment first: it may have a limit, which the next line moves */
+    if (vt__life_start() != 0) return ENOMEM;
     vt__mi_limit_more(vt_min(n_bytes, TiB(64)));
     int err = vt__tract_new(n_bytes, is_exclusive, number);
     vt__mi_limit_more(0); /* it is there now, or it is not */

@@ -1,9 +1,12 @@
 /* limit.c - disallow_os_alloc: memory comes from what was reserved, and then there is none. The same from 2.0, where the option is limit_os_alloc
- * and the first 2 MiB are not there. */
+ * and the first 2 MiB are not there.
+ *
+ * usage: limit [first]     first: it reserves before it allocates anything */
 #include <errno.h>
 #include <mimalloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -23,7 +26,15 @@ static size_t take_all(void) {
     return n;
 }
 
-int main(void) {
+static void reserve_first(void) {
+    expect(mi_reserve_os_memory(64 * MIB, true, false) == 0, "64 MiB are reserved at first");
+    size_t n = take_all();
+    expect(n > 56 && n <= 66, "so much there is from the start");
+    exit(0);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "first") == 0) reserve_first();
     expect(take_all() <= 2, "nothing was reserved, so there is nothing");
     expect(errno == ENOMEM, "a refusal is ENOMEM");
     expect(mi_reserve_os_memory(64 * MIB, true, false) == 0, "64 MiB are reserved");
