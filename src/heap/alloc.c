@@ -21,11 +21,18 @@ _Atomic int vt__dump_cause;
 static _Atomic(struct block *) deferred;
 static void free_deferred(void);
 
-static VT_COLD void do_as_asked(void) {
-    if (vt__tls.is_busy || vt__lock_has_all)
-        return; /* in a handler, or while we fork: locks are held */
+/* In a handler, or while we fork: locks are held. */
+static bool is_in_between(void) { return vt__tls.is_busy || vt__lock_has_all; }
+
+static VT_COLD void dump_as_asked(void) {
+    if (is_in_between()) return;
     if (atomic_exchange_explicit(&vt__dump_is_wanted, false, memory_order_relaxed))
         vt__life_dump_wanted(atomic_load_explicit(&vt__dump_cause, memory_order_relaxed));
+}
+
+static VT_COLD void do_as_asked(void) {
+    if (is_in_between()) return;
+    dump_as_asked();
     if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
 }
 
@@ -139,11 +146,19 @@ static void tell_hooks_resized(const void *from, const void *to, size_t n_bytes)
     if (vt_unlikely((watch() & VT_WATCH_HOOKS) != 0)) call_hooks_resized(from, to, n_bytes);
 }
 
+/* A dump that this block is the cause of has it. Nothing else that waits for a poll: that might allocate, and calloc asks
+ * afterwards where the block it got came from. */
+static void poll_for_dump(void) {
+    if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)))
+        dump_as_asked();
+}
+
 /* Not marked as cold: what exact mode takes is measured. */
 static VT_NOINLINE void *tell(void *p, size_t n_bytes) {
     if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && p != NULL && vt__enter()) {
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
+        poll_for_dump();
     }
     tell_hooks_allocated(p, n_bytes);
     return p;
@@ -159,6 +174,7 @@ static void *told_again(void *p, size_t n_bytes) {
         (void)vt__probe_exact_freed(p);
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
+        poll_for_dump();
     }
     tell_hooks_resized(p, p, n_bytes);
     return p;
@@ -430,8 +446,7 @@ VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
     if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && vt__enter()) {
         (void)vt__probe_exact_freed(p);
         vt__leave();
-        if (vt_unlikely(atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed)))
-            vt__poll();
+        poll_for_dump();
     }
     if (vt__tls.real == NULL || owner != (uintptr_t)vt__tls.real) return false;
     free_own(s, (uintptr_t)p - vt__map.base, p);

@@ -38,7 +38,8 @@ struct vt_triggers {
     uint64_t growth_bytes; /* whenever so many more than ever are in use */
     unsigned peak_percent; /* whenever so many per cent more are in use than the last time */
     uint64_t freed_bytes;  /* whenever so many more were freed */
-    bool one_for_all;      /* a dump for one of them counts for the others: all begin anew */
+    /* gperftools' manner: a dump for one of them counts for the others, all begin anew; growth is due beyond its step, not at it */
+    bool one_for_all;
 };
 /* Ask for VT_CAUSE_MEMORY a few times in a second; and again when so much more is in use. */
 void vt__sample_look_at_memory(void);

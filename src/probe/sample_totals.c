@@ -53,6 +53,7 @@ static struct {
     struct trigger {
         double step, times; /* how far the next is: so much more, and so many times; both 0: none */
         double next;
+        bool is_beyond; /* due above `next`, not at it */
     } by_alloc, by_freed, by_growth, by_peak;
     bool one_trigger_for_all;
     /* at memory, for heap_oom: when, or at how many bytes in use; 0: never */
@@ -131,10 +132,10 @@ VT_COLD void vt__sample_set_triggers(const struct vt_triggers *wanted) {
     double factor = wanted->peak_percent != 0 ? 1 + (double)wanted->peak_percent / 100 : 0;
     if (!vt__probe_enter()) return;
     double alloc_bytes = totals.all.alloc_bytes, live_bytes = totals.all.live_bytes;
-    totals.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0};
-    totals.by_growth = (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0};
-    totals.by_freed = (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0};
-    totals.by_peak = (struct trigger){0, factor, 0};
+    totals.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0, false};
+    totals.by_growth = (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0, wanted->one_for_all};
+    totals.by_freed = (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0, false};
+    totals.by_peak = (struct trigger){0, factor, 0, false};
     totals.one_trigger_for_all = wanted->one_for_all;
     if (vt__exact_is_set()) vt__exact_told(&alloc_bytes, &live_bytes);
     totals.by_alloc.next = next_of(&totals.by_alloc, alloc_bytes);
@@ -151,7 +152,7 @@ VT_COLD void vt__sample_set_triggers(const struct vt_triggers *wanted) {
 
 /* True: it is time for a dump. */
 static bool pull(struct trigger *t, double value, enum vt_dump_cause cause) {
-    if (t->times == 0 || value < t->next) return false;
+    if (t->times == 0 || value < t->next || (t->is_beyond && value == t->next)) return false;
     t->next = next_of(t, value);
     atomic_store_explicit(&vt__dump_cause, cause, memory_order_relaxed);
     atomic_store_explicit(&vt__dump_is_wanted, true, memory_order_relaxed);

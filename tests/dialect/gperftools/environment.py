@@ -68,8 +68,16 @@ def profiles():
 
 def dumped(*arguments, library, **variables):
     """Why each file was written, without the last, which is that of the exit."""
+    for path in glob.glob("i.*.heap"):
+        os.unlink(path)
     done = lib.run("./intervals", *arguments, LD_PRELOAD=library, HEAPPROFILE="i", **variables)
     return re.findall(r"^Dumping heap profile to i\.\d+\.heap \((.*)\)$", done.stderr, re.M)[:-1]
+
+
+def dumped_with_sums(*arguments, library, **variables):
+    """The same, each with the first line of its file: the block that caused it is in it."""
+    why = dumped(*arguments, library=library, **variables)
+    return [(line, open(f"i.{i + 1:04}.heap", encoding="utf-8").readline()) for i, line in enumerate(why)]
 
 
 def intervals():
@@ -82,11 +90,15 @@ def intervals():
                       {allocation: "0", freed: "0", inuse: "3"}, {allocation: "3", freed: "2", inuse: "2"},
                       {allocation: "4", freed: "3", inuse: "0"}, {allocation: "5", freed: "0", inuse: "2"},
                       {allocation: "0", freed: "2", inuse: "3"}, {allocation: "7", freed: "5", inuse: "4"}):
-        # half a block more than so many, where "more than" and "at least" are the same
-        variables = {name: str(int(n) * (1 << 20) - (1 << 19)) if n != "0" else "0" for name, n in variables.items()}
-        seen = dumped(*steps, library=ours, **variables)
-        if os.path.exists(theirs):
-            lib.equal(seen, dumped(*steps, library=theirs, **variables), f"dumps with {variables}")
+        # whole blocks, where "more than" and "at least" differ, and half a block less
+        for less in (0, 1 << 19):
+            values = {name: str(int(n) * (1 << 20) - less) if n != "0" else "0" for name, n in variables.items()}
+            seen = dumped_with_sums(*steps, library=ours, **values)
+            if os.path.exists(theirs):
+                lib.equal(seen, dumped_with_sums(*steps, library=theirs, **values), f"dumps with {values}")
+    # the last malloc causes one, and nothing comes after it
+    why = dumped("+12", library=ours, **{allocation: "0", freed: "0", inuse: "2097152"})
+    lib.equal(why, [f"{n} MB currently in use" for n in (3, 6, 9, 12)], "dumps of 12 blocks")
     # 800 kB of small blocks are freed, with no malloc between: a dump for each 4 kB, but for what threads count in bulk
     seen = dumped("small", library=ours, **{allocation: "0", freed: "4000", inuse: "0"})
     lib.equal(170 <= len(seen) <= 200, True, f"{len(seen)} dumps while small blocks are freed")
