@@ -224,6 +224,8 @@ void vt__debug_count(struct vt_debug_counts *out) {
     vt__guard_visit(count, out);
 }
 
+bool vt__debug_has_queue(void) { return true; }
+
 size_t vt__debug_queued_bytes(void) { return vt__guard_queued_bytes(); }
 
 size_t vt__debug_size(const void *p) { return vt__guard_size(p); }

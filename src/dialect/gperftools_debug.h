@@ -17,6 +17,7 @@ struct vt_debug_counts {
     size_t n_bytes;
 };
 void vt__debug_count(struct vt_debug_counts *out);
+bool vt__debug_has_queue(void);
 size_t vt__debug_queued_bytes(void);  /* freed blocks that wait */
 size_t vt__debug_size(const void *p); /* what the program may use of it */
 struct vt_heap_hooks;

@@ -152,8 +152,8 @@ static void get_free_lists(struct object *self, struct vector *v) {
     push(v, (struct free_list){page, SIZE_MAX, s.retained, "tcmalloc.large"});
     push(v, (struct free_list){page, SIZE_MAX, s.mapped - vt_min(s.mapped, s.active + s.retained),
                                "tcmalloc.large_unmapped"});
-    size_t n_queued = vt__debug_queued_bytes();
-    if (n_queued > 0) push(v, (struct free_list){0, SIZE_MAX, n_queued, "debug.free_queue"});
+    if (vt__debug_has_queue())
+        push(v, (struct free_list){0, SIZE_MAX, vt__debug_queued_bytes(), "debug.free_queue"});
 }
 
 /* ---- stacks as arrays: count, bytes, depth, addresses; a count of 0 is the end ---- */

@@ -18,6 +18,8 @@ bool vt__debug_verify(const void *p, enum vt_made_by by) {
 
 void vt__debug_count(struct vt_debug_counts *out) { *out = (struct vt_debug_counts){0}; }
 
+bool vt__debug_has_queue(void) { return false; }
+
 size_t vt__debug_queued_bytes(void) { return 0; }
 
 size_t vt__debug_size(const void *p) { return vt__usable_size(p); }

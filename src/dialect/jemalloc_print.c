@@ -204,7 +204,7 @@ static void put_arenas(struct vt_jp *p) {
         vt__jp_number(p, "quantum", VT_BLOCK_ALIGN);
         vt__jp_number(p, "page", VT_OS_PAGE);
         vt__jp_number(p, "hugepage", MiB(2));
-        vt__jp_number(p, "tcache_max", VT_MEDIUM_MAX);
+        vt__jp_number(p, "tcache_max", vt__jp_read(0, vt__je_read_tcache_max, 0));
         vt__jp_number(p, "nbins", VT_N_CLASSES);
         vt__jp_number(p, "nhbins", VT_N_CLASSES);
         put_sizes(p);
@@ -215,7 +215,8 @@ static void put_arenas(struct vt_jp *p) {
     vt__jp_say_number(p, "Quantum size: ", VT_BLOCK_ALIGN, "\n");
     vt__jp_say_number(p, "Page size: ", VT_OS_PAGE, "\n");
     vt__jp_say_number(p, "Hugepage size: ", MiB(2), "\n");
-    vt__jp_say_number(p, "Maximum thread-cached size class: ", VT_MEDIUM_MAX, "\n");
+    vt__jp_say_number(
+        p, "Maximum thread-cached size class: ", vt__jp_read(0, vt__je_read_tcache_max, 0), "\n");
     vt__jp_say_number(p, "Number of bin size classes: ", VT_N_CLASSES, "\n");
     vt__jp_say_number(p, "Number of thread-cache bin size classes: ", VT_N_CLASSES, "\n");
     vt__jp_say_number(p, "Number of large size classes: ", VT_JE_LARGE, "\n");

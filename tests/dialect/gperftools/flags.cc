@@ -1,5 +1,6 @@
 /* flags.cc - flags CASE: gperftools' flags, which programs declare by hand and change while they run. Same output with both. */
 #include <gperftools/heap-profiler.h>
+#include <gperftools/malloc_extension.h>
 #include <gperftools/malloc_extension_c.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace FLAG__namespace_do_not_use_directly_use_DECLARE_int64_instead {
 extern int64_t FLAGS_heap_profile_allocation_interval, FLAGS_heap_profile_deallocation_interval;
@@ -75,10 +77,19 @@ static bool comes_again() {
     return is_same;
 }
 
+/* -1: there is no such line. */
+static long queued() {
+    std::vector<MallocExtension::FreeListInfo> lists;
+    MallocExtension::instance()->GetFreeListSizes(&lists);
+    for (const auto &list : lists)
+        if (strcmp(list.type, "debug.free_queue") == 0) return (long)list.total_bytes_free;
+    return -1;
+}
+
 static void queue() {
-    printf("again %d\n", comes_again());
+    printf("again %d, queued %d\n", comes_again(), queued() > 0);
     FLAGS_max_free_queue_size = 0;
-    printf("again %d\n", comes_again());
+    printf("again %d, queued %ld\n", comes_again(), queued());
     free(p = made(1));
     FLAGS_max_free_queue_size = 1 << 20;
     p = made(1000);

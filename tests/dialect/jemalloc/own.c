@@ -189,6 +189,7 @@ static void limits_are_sizes(void) {
     n = 5 * MIB + 5;
     EXPECT(mallctl(name, NULL, NULL, &n, sizeof(n)) == 0);
     EXPECT(mallctl(name, &n, &len, NULL, 0) == 0 && n == 5 * MIB);
+    EXPECT(number("arenas.tcache_max") == number("opt.tcache_max"));
 }
 
 /* With the option zero; memory that was used before, too. */
