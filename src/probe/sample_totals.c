@@ -132,9 +132,12 @@ VT_COLD void vt__sample_set_triggers(const struct vt_triggers *wanted) {
     double factor = wanted->peak_percent != 0 ? 1 + (double)wanted->peak_percent / 100 : 0;
     if (!vt__probe_enter()) return;
     double alloc_bytes = totals.all.alloc_bytes, live_bytes = totals.all.live_bytes;
-    totals.by_alloc = (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0, false};
-    totals.by_growth = (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0, wanted->one_for_all};
-    totals.by_freed = (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0, false};
+    totals.by_alloc =
+        (struct trigger){(double)wanted->alloc_bytes, wanted->alloc_bytes != 0, 0, false};
+    totals.by_growth = (struct trigger){(double)wanted->growth_bytes, wanted->growth_bytes != 0, 0,
+                                        wanted->one_for_all};
+    totals.by_freed =
+        (struct trigger){(double)wanted->freed_bytes, wanted->freed_bytes != 0, 0, false};
     totals.by_peak = (struct trigger){0, factor, 0, false};
     totals.one_trigger_for_all = wanted->one_for_all;
     if (vt__exact_is_set()) vt__exact_told(&alloc_bytes, &live_bytes);
