@@ -108,7 +108,7 @@ static void fault(enum vt_fault what, const struct record *r, const void *p, enu
     }
     guard.is_ending = true;
     vt__probe_leave(); /* the last words may want a lock */
-    guard.options.fault(&f);
+    if (vt__life_start() == 0) guard.options.fault(&f);
     vt__os_abort();
 }
 
@@ -293,13 +293,22 @@ static uint32_t checked(const void *p, enum vt_made_by by, size_t n_bytes) {
     return id;
 }
 
+/* It may be the first call of the program, before anything was set. */
+static void free_nothing(void) {
+    if (vt__life_start() == 0) trace("free", 0, NULL);
+}
+
 void vt__guard_free(void *p, enum vt_made_by by, size_t n_bytes) {
     const struct vt_heap_hooks *hooks = hooks_now();
     struct record gone;
     int saved = errno;
     if (hooks != NULL) hooks->freed(p);
-    if (p == NULL) trace("free", 0, p);
-    if (p == NULL || !vt__probe_enter()) return; /* in a handler: it stays */
+    if (p == NULL) {
+        free_nothing();
+        errno = saved;
+        return;
+    }
+    if (!vt__probe_enter()) return; /* in a handler: it stays */
     uint32_t id = checked(p, by, n_bytes);
     join_queue(id, record(id));
     const void *base = record(id)->base;

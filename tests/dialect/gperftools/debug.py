@@ -120,6 +120,19 @@ def trace(where):
     lib.equal(os.path.exists("untraced"), False, "a trace that nobody asked for")
 
 
+def first_calls(library):
+    """Nothing was set up yet."""
+    for name in ("free_null", "size_null", "realloc_null"):
+        lib.equal(lib.run("./first", name, LD_LIBRARY_PATH=lib.LIB).stdout, "done\n", f"{library}: {name} is the first call")
+    for name in ("free", "realloc", "size"):
+        done = lib.run("./first", name, status=ABORTED, LD_LIBRARY_PATH=lib.LIB)
+        lib.equal(said(done.stderr), [CASES["never"][0]], f"{library}: {name} of a stranger is the first call")
+    lib.run("./first", "free_null", LD_LIBRARY_PATH=lib.LIB, TCMALLOC_TRACE="1", TCMALLOC_TRACE_FILE="first.trace")
+    with open("first.trace", encoding="ascii") as file:
+        lib.equal([line.split("\t")[:2] for line in file.read().splitlines()[2:]], [["free", "0"], ["malloc", "100"], ["free", "100"]],
+                  f"{library}: what is traced from the first call on")
+
+
 def main():
     lib.need_original()
     with tempfile.TemporaryDirectory() as folder:
@@ -129,6 +142,8 @@ def main():
             check(library)
             fences()
             trace(library)
+            lib.build("first.c", "first", "-Wl,--no-as-needed", "-l" + library)
+            first_calls(library)
         out = lib.preloaded("libtcmalloc_debug.so.4", "sh", "-c", "ls / | sort | wc -l").stdout
         lib.equal(out, lib.run("sh", "-c", "ls / | sort | wc -l").stdout, "programs that make no mistake")
         lib.preloaded("libtcmalloc_debug.so.4", "ls", HEAPPROFILE="d")
