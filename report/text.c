@@ -192,9 +192,10 @@ void text_collapsed(FILE *out, const char *s) {
     for (s = text_shown(s); *s; s++) (void)fputc(*s == ';' ? ':' : *s, out);
 }
 
-/* graphviz takes "&#27;" and "&lt;" for characters; a '&' that begins none may stay. */
+/* graphviz takes "&#27;" and "&lt;" for characters, and "&;" too; a '&' that begins none may stay. What follows the last one is the caller's. */
 static bool is_entity(const char *s) {
-    return s[0] == '&' && (s[1] == '#' || isalnum((unsigned char)s[1]));
+    return s[0] == '&' &&
+           (s[1] == '#' || s[1] == ';' || s[1] == '\0' || isalnum((unsigned char)s[1]));
 }
 
 void text_dot(FILE *out, const char *s) {
