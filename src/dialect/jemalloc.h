@@ -76,7 +76,7 @@ bool vt__jemalloc_find_sources(void);     /* true: somebody set something */
 void vt__jemalloc_read_environment(void); /* silent when nobody set anything */
 void vt__je_parse(const char *conf); /* one source, into vt__je_values; complains by vt__je_say */
 
-/* ---- messages: "<jemalloc>: " and these, one line ---- */
+/* ---- messages: "<jemalloc>: " and these, one line; `b` and `c` so that a terminal obeys nothing in them ---- */
 
 void vt__je_say(const char *a, const char *b, const char *c);
 void vt__je_write(const char *text); /* as it is: to malloc_message, or stderr */

@@ -21,8 +21,8 @@ void vt__je_say(const char *a, const char *b, const char *c) {
     struct vt_text t = {line, sizeof(line) - 2, 0, false, NULL, NULL};
     vt__text_put(&t, "<jemalloc>: ");
     vt__text_put(&t, a);
-    vt__text_put(&t, b);
-    vt__text_put(&t, c);
+    vt__text_shown(&t, b, vt__str_len(b));
+    vt__text_shown(&t, c, vt__str_len(c));
     line[t.len++] = '\n';
     line[t.len] = '\0';
     vt__je_write(line);

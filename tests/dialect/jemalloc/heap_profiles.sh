@@ -61,6 +61,8 @@ run prof:true,lg_prof_sample:0,prof_prefix:,prof_final:true some
 names ''
 run prof:true,prof_final:true,prof_prefix:/nonexistent/x some
 grep -qE '^<jemalloc>: failed to open "/nonexistent/x\.[0-9]+\.0\.f\.heap"$' err || fail "no folder: $(cat err)"
+run "prof:true,prof_final:true,prof_prefix:/no"$'\e[31m\a\x9b'"/x" some
+grep -qE '^<jemalloc>: failed to open "/no\\x1b\[31m\\x07\\x9b/x\.[0-9]+\.0\.f\.heap"$' err || fail "a name that a terminal obeys: $(cat -v err)"
 run prof:true,prof_final:true fork dump
 [ "$(ls ./*.0.m0.heap | wc -l) $(ls ./*.1.f.heap | wc -l)" = "2 2" ] || fail "fork: saw $(ls)"
 run prof:true,lg_prof_sample:10,prof_accum:true threads dump     # a block of 100 periods is always one
