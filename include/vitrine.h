@@ -143,11 +143,13 @@ enum vt_cpu_format {
 };
 
 /* Begin a profile, to be written to this file, in the format of the option cpu_format: when it is stopped, or at exit. The child
- * of a fork goes on with a profile of its own, in FILE_PID. Returns 0, or a negative errno: -EBUSY when there is one already. */
+ * of a fork goes on with a profile of its own, in FILE_PID. A pipe, a device or a descriptor (/dev/stdout) is written once, when the
+ * profile ends. Returns 0, or a negative errno: -EBUSY when there is one already. */
 int vt_cpu_start(const char *file);
 
 /* Write what has been counted so far, and go on: to `path`, or to the profile's own file if it is NULL. The file is complete or
- * absent. Returns 0, or a negative errno: -ENOENT when no profile was begun. */
+ * absent. With NULL nothing is written to a pipe, a device or a descriptor, which gets the whole profile later. Returns 0, or a negative
+ * errno: -ENOENT when no profile was begun. */
 int vt_cpu_dump(const char *path);
 
 /* End the profile and write it. Returns 0, or a negative errno. */

@@ -36,6 +36,24 @@ static int write_draft(const char *path, char *buf, vt_writer *writer, const voi
     return vt__draft_end(&d, err != 0 ? err : close_err);
 }
 
+/* What is behind a regular file's name is replaced, so it may be written more than once. */
+int vt__written_in_place(const char *path) {
+    struct vt_place p;
+    void *buf = NULL;
+    int err = vt__os_map(VT_PLACE_BYTES, &buf);
+    if (err != 0) return err;
+    err = vt__place_find(&p, path, buf);
+    if (err == 0) {
+        if (p.kind != VT_PLACE_FILE) {
+            err = vt__place_can_open(&p);
+            if (err == 0) err = 1;
+        }
+        vt__os_close(p.folder);
+    }
+    vt__os_unmap(buf, VT_PLACE_BYTES);
+    return err;
+}
+
 void vt__say_not_written(const char *path, int err) {
     char line[512];
     struct vt_text t = {line, sizeof(line) - 1, 0, false, NULL, NULL};

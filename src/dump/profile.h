@@ -64,6 +64,8 @@ int vt__heap_write_file(const char *path, enum vt_heap_format format,
 int vt__heap_write_file_quietly(const char *path, enum vt_heap_format format,
                                 const struct vt_heap_source *src);
 void vt__say_not_written(const char *path, int err);
+/* 1: it is a pipe, a device or a descriptor, where what is written stays, and it can be written. 0: a file, or none yet; or -errno. */
+int vt__written_in_place(const char *path);
 /* To a function, piece by piece. */
 int vt__heap_write_sink(void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg,
                         enum vt_heap_format format, const struct vt_heap_source *src);

@@ -39,17 +39,21 @@ static enum vt_cpu_format format_of_options(void) {
     return (enum vt_cpu_format)vt__option_choice(&formats, VT_CPU_PROTO_FORMAT);
 }
 
-static int write_profile(const char *path, bool says) {
+/* The profile's own file, if `path` is NULL. */
+static int write_profile(const char *path, bool is_over, bool says) {
     char own[VT_PROFILE_NAME_BYTES];
     struct vt_wait_rows rows;
     struct vt_cpu_source source = vt__waits_source(&rows);
+    bool is_early = path == NULL && !is_over;
     if (path == NULL) {
         if (contention.file.is_child && vt__cpu_n_periods(&source) == 0) return 0;
         int err = vt__profile_file_name(&contention.file, own);
         if (err != 0) return err;
         path = own;
     }
-    int err = vt__cpu_write_file(path, format_of_options(), &source);
+    int err = is_early ? vt__written_in_place(path) : 0;
+    if (err > 0) return 0; /* what is written there stays: it gets the last one alone */
+    if (err == 0) err = vt__cpu_write_file(path, format_of_options(), &source);
     if (err != 0 && says) vt__say_not_written(path, err);
     return err;
 }
@@ -77,7 +81,7 @@ static int start_locked(uint64_t since_ns, bool says) {
     int err = vt__watch_locks(true);
     if (err != 0) return err;
     vt__waits_start(vt_opt(contention_period) * NSEC_PER_USEC, since_ns);
-    err = write_profile(NULL, says);
+    err = write_profile(NULL, /* is_over */ false, says);
     contention.is_on = err == 0;
     if (err == 0) return 0;
     vt__waits_stop();
@@ -90,7 +94,7 @@ static int stop_locked(void) {
     (void)vt__watch_locks(false);
     vt__waits_stop();
     contention.is_on = false;
-    return write_profile(NULL, /* says */ true);
+    return write_profile(NULL, /* is_over */ true, /* says */ true);
 }
 
 /* ---- for others ---- */
@@ -115,7 +119,8 @@ int vt__life_contention_stop(void) {
 
 int vt__life_contention_dump(const char *path) {
     uint64_t mask = vt__lock_held(&lock);
-    int err = contention.is_on ? write_profile(path, /* says */ true) : -ENOENT;
+    int err =
+        contention.is_on ? write_profile(path, /* is_over */ false, /* says */ true) : -ENOENT;
     vt__unlock_held(&lock, mask);
     return err;
 }

@@ -3,8 +3,9 @@
  *   by option (cpu_profile, or gperftools' CPUPROFILE) from before main to the end; by a signal (cpu_switch), on and off in turns;
  *   by call (vt_cpu_start, ProfilerStart) or by another process (control.c)
  *
- * A file is written when the profile begins, so that a name that cannot be written is known then, and again when it ends. A
- * child leaves none if it has no sample. profile_file.h has the names.
+ * A file is written when the profile begins, so that a name that cannot be written is known then, and again when it ends. A pipe, a
+ * device or a descriptor is looked at when it begins, and written when it ends. A child leaves no file if it has no sample.
+ * profile_file.h has the names.
  *
  * Climate: host, no malloc. The switch is a signal handler; it only tries the lock, and leaves the work to who has it. That
  * one holds signals back meanwhile, so no handler ever waits for what it interrupted.
@@ -49,17 +50,21 @@ static enum vt_cpu_format format_of_options(void) {
         &formats, cpu.wish.is_gperftools ? VT_CPU_GPERFTOOLS_FORMAT : VT_CPU_PROTO_FORMAT);
 }
 
-static int write_profile(const char *path, bool says) {
+/* The profile's own file, if `path` is NULL. */
+static int write_profile(const char *path, bool is_over, bool says) {
     char own[VT_PROFILE_NAME_BYTES];
     struct vt_cpu_rows rows;
     struct vt_cpu_source source = vt__cpu_source(&rows);
+    bool is_early = path == NULL && !is_over;
     if (path == NULL) {
         if (cpu.file.is_child && vt__cpu_n_periods(&source) == 0) return 0;
         int err = vt__profile_file_name(&cpu.file, own);
         if (err != 0) return err;
         path = own;
     }
-    int err = vt__cpu_write_file(path, format_of_options(), &source);
+    int err = is_early ? vt__written_in_place(path) : 0;
+    if (err > 0) return 0; /* what is written there stays: it gets the last one alone */
+    if (err == 0) err = vt__cpu_write_file(path, format_of_options(), &source);
     if (err != 0 && says) vt__say_not_written(path, err);
     return err;
 }
@@ -114,7 +119,7 @@ static int start_locked(bool says) {
     if (cpu.is_on) return -EBUSY;
     int err = start_clock();
     if (err != 0) return err;
-    err = write_profile(NULL, says);
+    err = write_profile(NULL, /* is_over */ false, says);
     if (err != 0) {
         vt__cpu_stop();
         return err;
@@ -127,7 +132,7 @@ static int stop_locked(void) {
     if (!cpu.is_on) return -ENOENT;
     vt__cpu_stop();
     cpu.is_on = false;
-    int err = write_profile(NULL, /* says */ true);
+    int err = write_profile(NULL, /* is_over */ true, /* says */ true);
     if (cpu.wish.is_gperftools) say_closing_line();
     return err;
 }
@@ -227,7 +232,7 @@ int vt__life_cpu_stop(void) {
 static int write_in_between(const char *path) {
     vt__cpu_rescan();
     vt__cpu_lend();
-    int err = write_profile(path, /* says */ true);
+    int err = write_profile(path, /* is_over */ false, /* says */ true);
     vt__cpu_take_back();
     return err;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "os/impl.h"
@@ -204,8 +205,10 @@ static int number_of(const char *name) {
     return *name == '\0' ? n : -1;
 }
 
-/* Our own is copied: it stands where the program writes on, and a socket cannot be opened. Another process's is opened. */
-static int open_descriptor(const struct vt_place *p) {
+#define NOT_OURS (-EXDEV) /* another process's */
+
+/* The number of our own, NOT_OURS, or -errno. */
+static int own_descriptor(const struct vt_place *p) {
     struct stat there = {0}, ours = {0};
     int n = number_of(p->name);
     int fd = vt__os_open_at(p->folder, p->name, O_PATH, 0);
@@ -213,10 +216,47 @@ static int open_descriptor(const struct vt_place *p) {
     bool is_ours = n >= 0 && look(fd, &there) == 0 && look(n, &ours) == 0 &&
                    there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
     vt__os_close(fd);
-    if (is_ours) return (int)vt__syscall(SYS_fcntl, n, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
-    return vt__os_open_at(p->folder, p->name, WRITE_FLAGS | O_TRUNC, 0);
+    return is_ours ? n : NOT_OURS;
+}
+
+/* Our own is copied: it stands where the program writes on, and a socket cannot be opened. Another process's is opened. */
+static int open_descriptor(const struct vt_place *p) {
+    int n = own_descriptor(p);
+    if (n >= 0) return (int)vt__syscall(SYS_fcntl, n, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
+    return n == NOT_OURS ? vt__os_open_at(p->folder, p->name, WRITE_FLAGS | O_TRUNC, 0) : n;
 }
 
 int vt__place_open(const struct vt_place *p) {
     return p->kind == VT_PLACE_DESCRIPTOR ? open_descriptor(p) : open_special(p);
+}
+
+/* ---- asking ---- */
+
+/* The system answers for the real user. If we are another, opening will tell. */
+static int may_write_by_mode(const struct vt_place *p) {
+    if ((uint32_t)vt__syscall(SYS_getuid, 0, 0, 0, 0, 0, 0) != p->me) return 0;
+    return (int)vt__syscall(SYS_faccessat, p->folder, (long)p->name, W_OK, 0, 0, 0);
+}
+
+static int can_open_special(const struct vt_place *p) {
+    struct stat s = {0};
+    int fd = vt__os_open_at(p->folder, p->name, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0) return fd;
+    int err = look(fd, &s);
+    vt__os_close(fd);
+    if (err != 0) return err;
+    return S_ISSOCK(s.st_mode) ? -EOPNOTSUPP : may_write_by_mode(p);
+}
+
+static int can_open_descriptor(const struct vt_place *p) {
+    int n = own_descriptor(p);
+    if (n == NOT_OURS) return may_write_by_mode(p);
+    if (n < 0) return n;
+    long flags = vt__syscall(SYS_fcntl, n, F_GETFL, 0, 0, 0, 0);
+    if (flags < 0) return (int)flags;
+    return (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
+}
+
+int vt__place_can_open(const struct vt_place *p) {
+    return p->kind == VT_PLACE_DESCRIPTOR ? can_open_descriptor(p) : can_open_special(p);
 }

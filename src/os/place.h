@@ -43,6 +43,9 @@ int vt__place_folder(const char *path, char *buf);
 int vt__place_names(int folder);
 /* Opens what is no regular file, for writing; it does not block. -ENXIO: a pipe without a reader. */
 int vt__place_open(const struct vt_place *p);
+/* Whether it could be opened: 0 or -errno. It is not, for who waits at a pipe would take that for the file and its end. Whether a pipe has
+ * a reader is therefore not known. */
+int vt__place_can_open(const struct vt_place *p);
 
 VT_HIDDEN_END
 

@@ -123,6 +123,11 @@ compare("in between", {"wait_timed": truth["wait_timed"]}, part)
 if "wait_plain" in whole or "wait_clock" in part:
     cpu.fail(f"expected what was waited meanwhile alone, seen {sorted(whole)}, {sorted(part)}")
 
+# to a pipe and a descriptor
+for what, names in cpu.in_place(lambda name: ([program, "once"], {"VITRINE_CONTENTION_PROFILE": name}), preload=None):
+    if not any(name.startswith("wait_once") for name in names):
+        cpu.fail(f"{what}: expected wait_once, seen {names}")
+
 # linked statically: no profile, and it says so
 archive = os.path.join(os.path.dirname(cpu.VITRINE), "libvitrine.a")
 static = cpu.compile_c("static", "static_waits.c", flags=["-static", f"-I{os.environ['VT_INCLUDE']}", archive])

@@ -5,6 +5,7 @@ The reader is written for these tests alone, on purpose: it knows nothing of the
 import ctypes
 import functools
 import glob
+import json
 import os
 import signal
 import struct
@@ -60,6 +61,27 @@ def run(argv, preload=VITRINE, env=None, status=0, within_s=600):
     if status is not None and done.returncode != status:
         fail(f"{argv}: expected exit {status}, seen {done.returncode}; {out}{err}")
     return out, err
+
+
+def in_place(begin, preload=VITRINE):
+    """Profiles to what is written in place: begin(NAME) gives (argv, env). Yields for each of them (what, {function: cum}) as vitrine top reads it."""
+    fifo, regular = os.path.join(TMP, "fifo"), os.path.join(TMP, "regular")
+    os.mkfifo(fifo)
+    for what, name, redirection in (("/dev/stdout, a pipe", "/dev/stdout", "| {top} -"), ("/dev/fd/5, a pipe", "/dev/fd/5", "5>&1 >/dev/null | {top} -"),
+                                    ("/dev/stdout, a file", "/dev/stdout", f">{regular}; {{top}} {regular}"),
+                                    ("/dev/fd/5, a file", "/dev/fd/5", f"5>{regular}; {{top}} {regular}"),
+                                    ("a FIFO", fifo, f"& cat {fifo} >{regular}; wait; {{top}} {regular}"),
+                                    ("a FIFO whose reader waits", fifo, f"& {{top}} {fifo}; wait")):
+        argv, env = begin(name)
+        words = [f"{k}={v}" for k, v in ({"LD_PRELOAD": preload} if preload else {}).items()] + [f"{k}={v}" for k, v in env.items()]
+        command = f"env {' '.join(words)} {' '.join(argv)} " + redirection.format(top=f"{TOOL} top --json")
+        out, err = run(["bash", "-c", command], preload=None, within_s=60)
+        try:
+            rows = json.loads(out)["rows"]
+        except ValueError:
+            fail(f"{what}: {command}: expected one profile, seen {out}{err}")
+        yield what, {row["name"]: row["cum"] for row in rows}
+    os.remove(fifo)
 
 
 @functools.lru_cache(maxsize=None)

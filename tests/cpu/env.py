@@ -154,6 +154,12 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
         expect(f"a name with {more}", True, len(files()) == 1 and re.fullmatch(name, files()[0]) is not None)
         clean()
 
+    # a pipe and a descriptor have one profile, the last: by variable, and by call with a flush in between
+    for begin in (lambda name: ([program, "mix", "100"], {"CPUPROFILE": name}), lambda name: ([program, "mix", "100"], {"VITRINE_CPU_PROFILE": name}),
+                  lambda name: ([program, "start", name, "mix", "60", "flush", "mix", "60", "stop"], {})):
+        for what, names in cpu.in_place(begin, preload):
+            expect(f"{what}: alpha in {sorted(names)}", True, "alpha" in names)
+
     # by call; the clock's variables hold there, too; a name that cannot be written; twice
     expect("the signal by call", [40], caught(preload, {"CPUPROFILE_TIMER_SIGNAL": "40"}, ["start", path]))
     cpu.run([program, "mix", "60", "start", path, "lib", "100", "flush", "lib", "60", "stop", "mix", "60"], preload=preload)

@@ -89,6 +89,8 @@ run_cpu /dev/stderr 2>stderr || fail "/dev/stderr: status $?"
 own_is_written /dev/stderr stderr
 run_cpu /dev/fd/7 7>seven || fail "/dev/fd/7: status $?"
 own_is_written /dev/fd/7 seven
+[ "$(run_cpu /dev/fd/7 2>&1 7<seven)" = "vitrine: warning: no CPU profile '/dev/fd/7': bad file descriptor" ] ||
+    fail "a descriptor for reading: expected one line, saw $(run_cpu /dev/fd/7 2>&1 7<seven)"
 [ -z "$(run_cpu /dev/null 2>&1)" ] || fail "/dev/null: expected no word"
 mkfifo pipe
 cat pipe >from_pipe &
@@ -98,7 +100,7 @@ run_cpu pipe || fail "a pipe of one's own: status $?"
 exec 9>&-
 wait $reader
 own_is_written "a pipe of one's own" from_pipe
-[ "$(run_cpu pipe 2>&1)" = "vitrine: warning: no CPU profile 'pipe': nobody reads the pipe" ] || fail "a pipe without a reader: expected one line, saw $(run_cpu pipe 2>&1)"
+[ "$(run_cpu pipe 2>&1)" = "vitrine: error: cannot write profile '$TMP/safe/pipe': nobody reads the pipe" ] || fail "a pipe without a reader: expected one line, saw $(run_cpu pipe 2>&1)"
 say "ok: links, descriptors, devices and pipes of one's own"
 
 # a trace whose reader stops, or goes away, ends; the program goes on
