@@ -294,7 +294,7 @@ static uint32_t checked(const void *p, enum vt_made_by by, size_t n_bytes) {
 }
 
 /* It may be the first call of the program, before anything was set. */
-static void free_nothing(void) {
+static VT_COLD void free_nothing(void) {
     if (vt__life_start() == 0) trace("free", 0, NULL);
 }
 
