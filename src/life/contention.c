@@ -143,10 +143,12 @@ void vt__life_contention_file(char name[VT_PROFILE_NAME_BYTES]) {
 __attribute__((constructor)) static void begin_if_asked(void) {
     if (vt__os_getenv("VITRINE") == NULL && vt__os_getenv("VITRINE_CONTENTION_PROFILE") == NULL)
         return; /* most programs do not ask, and their library starts with their first malloc */
-    if (vt__life_start() != 0 || vt_opt_text(contention_profile) == NULL) return;
+    if (vt__life_start() != 0) return;
+    const char *path = vt_opt_text(contention_profile);
+    if (path == NULL || path[0] == '\0') return;
     watch_forks();
     uint64_t mask = vt__lock_held(&lock);
-    int err = vt__profile_file_from_environment(&contention.file, vt_opt_text(contention_profile));
+    int err = vt__profile_file_from_environment(&contention.file, path);
     if (err == 0) err = start_locked(vt__life_since_ns(), /* says */ false);
     vt__unlock_held(&lock, mask);
     if (err == -ENOTSUP)

@@ -292,11 +292,25 @@ static int add_to_path(struct vt_profile_file *f, const char *behind) {
     return t.is_cut ? -ENAMETOOLONG : 0;
 }
 
+static void say_no_profile(int err) {
+    char words[80];
+    struct vt_text t = {words, sizeof(words) - 1, 0, false, NULL, NULL};
+    if (err != -EINVAL || vt_opt(cpu_signal) == 0) {
+        vt__warn_because("no CPU profile", cpu.file.path, err);
+        return;
+    }
+    vt__text_put(&t, ": no program can handle signal ");
+    vt__text_uint(&t, vt_opt(cpu_signal));
+    vt__text_put(&t, " of option cpu_signal");
+    words[t.len] = '\0';
+    vt__warn("no CPU profile", cpu.file.path, words);
+}
+
 void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind) {
     uint64_t mask;
     struct vt_cpu_wish wish = {.path = vt_opt_text(cpu_profile), .is_gperftools = is_gperftools};
     if (vt_opt(cpu_switch) == 0) wish.since_ns = vt__life_since_ns();
-    if (wish.path == NULL || vt__os_is_secure()) return;
+    if (wish.path == NULL || wish.path[0] == '\0' || vt__os_is_secure()) return;
     watch();
     mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&cpu.file, wish.path);
@@ -306,7 +320,7 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind) 
     if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked(/* says */ false);
     leave(mask);
     if (err != 0)
-        vt__warn_because("no CPU profile", cpu.file.path, err);
+        say_no_profile(err);
     else if (vt_opt(cpu_switch) != 0)
         watch_switch(is_gperftools);
 }
