@@ -131,7 +131,8 @@ static void set_options(void) {
     set_interval(VT_OPT_heap_seconds, vt__flag_time_interval);
     if (g->wants_only_mmap && vt_opt_text(heap_kind) == NULL)
         vt_opt(heap_kind) = (uintptr_t) "mmap";
-    if (g->wants_mmap || g->wants_only_mmap) vt__maps_set(true);
+    if (g->wants_mmap) vt__life_record_maps("HEAP_PROFILE_MMAP");
+    if (g->wants_only_mmap) vt__life_record_maps("HEAP_PROFILE_ONLY_MMAP");
 }
 
 static int start(const char *prefix) {

@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 #include "heap/heap.h"
+#include "life/upcalls.h"
 #include "os/os.h"
 #include "probe/maps.h"
 
 /* glibc's other name for its sbrk, which keeps what it knows of the break; musl's sbrk only tells where it is. */
 extern void *libc_sbrk(intptr_t n_bytes) __asm__("__sbrk") __attribute__((weak));
+
+const bool vt__sees_maps = true;
 
 static void *failed(int err) {
     errno = -err;

@@ -22,10 +22,12 @@
 #include "life/life.h"
 #include "life/mark.h"
 #include "life/oom.h"
+#include "life/upcalls.h"
 #include "os/box.h"
 #include "os/os.h"
 #include "probe/exact.h"
 #include "probe/maps.h"
+#include "stack/stack.h"
 #include "vitrine-box.h"
 
 static struct {
@@ -94,6 +96,15 @@ void vt__life_heap_set_manner(const struct vt_heap_manner *manner) {
 
 void vt__life_heap_set_process(enum vt_dump_process process) { dumps.process = process; }
 
+/* gcc -static does not ask the linker for them. */
+static void say_if_no_stacks(const char *prefix) {
+    static _Atomic bool was_said;
+    if (vt__stack_has_tables() || atomic_exchange(&was_said, true)) return;
+    vt__warn("no stacks in heap profiles", prefix,
+             ": the program was linked without -Wl,--eh-frame-hdr (see pkg-config --static --libs "
+             "vitrine)");
+}
+
 int vt__life_heap_start(const char *prefix) {
     struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
@@ -108,6 +119,7 @@ int vt__life_heap_start(const char *prefix) {
                                    (unsigned)vt_opt(heap_peak), vt_opt(heap_freed),
                                    dumps.manner != NULL && dumps.manner->one_interval_for_all};
     vt__sample_set_triggers(&triggers);
+    say_if_no_stacks(prefix);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
 }
@@ -261,13 +273,21 @@ static bool start_by_options(void) {
     return true;
 }
 
+void vt__life_record_maps(const char *asked) {
+    static _Atomic bool was_said;
+    vt__maps_set(true);
+    if (!vt__sees_maps && !atomic_exchange(&was_said, true))
+        vt__warn("no effect of", asked, ": the library is linked statically");
+}
+
 void vt__life_heap_begin(void) {
     enum vt_heap_kind kind = kind_of_options();
     vt__exact_ask_ages(kind == VT_HEAP_LIFETIMES);
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
     if (vt_opt(heap_oom) != 0) vt__sample_look_at_memory();
-    if (vt_opt(heap_mmap) || kind == VT_HEAP_MMAP) vt__maps_set(true);
+    if (vt_opt(heap_mmap)) vt__life_record_maps("heap_mmap");
+    if (kind == VT_HEAP_MMAP) vt__life_record_maps("heap_kind=mmap");
     if (!start_by_options() || vt_opt(heap_signal) == 0) return;
     if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
         vt__warn("cannot handle the signal of option", "heap_signal", "");

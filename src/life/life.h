@@ -22,7 +22,8 @@ void vt__life_control_forget(void); /* the same */
 /* heap_dump.c: heap profiles */
 void vt__life_heap_begin(void); /* once, when the heap works: what the options ask for */
 void vt__life_heap_end(void);   /* at exit */
-int vt__life_heap_start(const char *prefix); /* from now on, files of this name; 0 or -errno */
+void vt__life_record_maps(const char *asked); /* what the program maps, because of this option */
+int vt__life_heap_start(const char *prefix);  /* from now on, files of this name; 0 or -errno */
 void vt__life_heap_stop(void);
 int vt__life_heap_on_signal(int number); /* write one whenever it comes; 0 or -errno */
 bool vt__life_heap_is_on(void);

@@ -1,8 +1,10 @@
-/* no_locks.c - a static program has libc's locks by libc's names: there is nothing to put before them. dialect/locks.c is the
- * other choice. Climate: host. */
+/* no_locks.c - a static program has libc's locks and mappings by libc's names: there is nothing to put before them. dialect/locks.c
+ * and dialect/mmap.c are the other choice. Climate: host. */
 #include <errno.h>
 
 #include "life/upcalls.h"
+
+const bool vt__sees_maps = false;
 
 int vt__watch_locks(bool on) {
     (void)on;

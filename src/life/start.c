@@ -69,10 +69,15 @@ uint64_t vt__life_since_ns(void) { return vt__sample_since_ns(); }
 
 /* In a static program the CPU profiler is there when somebody calls it, or the linker was told to take it. */
 static void look_for_cpu_profiler(void) {
-    if (vt_opt_text(cpu_profile) != NULL && &vt_profiler_functions == NULL)
-        vt__warn("no effect of option", "cpu_profile",
-                 ": the program was linked without -Wl,-u,vt_profiler_functions (see pkg-config "
-                 "--static --libs vitrine)");
+    static const char why[] =
+        ": the program was linked without -Wl,-u,vt_profiler_functions (see pkg-config --static "
+        "--libs vitrine)";
+    if (&vt_profiler_functions != NULL) return;
+    const char *file = vt__os_getenv("CPUPROFILE");
+    if (vt_opt_text(cpu_profile) != NULL)
+        vt__warn("no effect of option", "cpu_profile", why);
+    else if (file != NULL && *file != '\0')
+        vt__warn("no effect of", "CPUPROFILE", why);
 }
 
 int vt__life_start(void) {

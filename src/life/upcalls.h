@@ -1,5 +1,5 @@
 /* upcalls.h - what life needs from the names others know us by: the front door, which is what a library's names decide (one of
- * dialect/door_*.c in each), and the watch over locks (dialect/locks.c or, in a static library, no_locks.c). */
+ * dialect/door_*.c in each), and the watch over locks and mappings (dialect/locks.c and mmap.c or, in a static library, no_locks.c). */
 #ifndef VT_LIFE_UPCALLS_H
 #define VT_LIFE_UPCALLS_H
 
@@ -27,6 +27,9 @@ extern const struct vt_door vt__door;
 
 /* Waits for libc's locks and conditions are told to probe/waits.c, or no more. 0, or -ENOTSUP. Also in a signal handler. */
 int vt__watch_locks(bool on);
+
+/* The program's mmap and its sisters come to us (dialect/mmap.c), or in a static program do not (no_locks.c). */
+extern const bool vt__sees_maps;
 
 VT_HIDDEN_END
 

@@ -241,3 +241,10 @@ void vt__stack_forget_threads(void) {
 void vt__modules_refresh(void) {
     if (find_object == NULL) fill(/* may_ask_libc */ true);
 }
+
+bool vt__stack_has_tables(void) {
+    struct vt_module m;
+    if (!vt__module_hold((uintptr_t)vt__stack_has_tables, &m)) return true; /* not known */
+    vt__module_release(&m);
+    return m.hdr != NULL;
+}

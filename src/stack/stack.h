@@ -53,6 +53,9 @@ void vt__stack_of_context(const void *ucontext, struct vt_frames *out);
  * the walk does not get there (another stack, another thread's context), it is the stack of the context, whole. */
 unsigned vt__stack_copy(const void *ucontext, unsigned n_skipped, void **out, unsigned max);
 
+/* Are there unwinding tables for our own code? Without them no stack begins. False only in a program that we are part of. */
+bool vt__stack_has_tables(void);
+
 /* Is this an address of our own code? */
 bool vt__is_own(uintptr_t pc);
 

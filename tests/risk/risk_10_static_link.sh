@@ -55,3 +55,34 @@ died $? "cpu_profile with the flags"
 (cd "$TMP" && VITRINE=cpu_profile=none/x.prof timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
 [ "$(cat "$TMP/err")" = "vitrine: warning: no CPU profile 'none/x.prof': no such file or directory" ] ||
     fail "no CPU profile: expected one line that says why, saw '$(cat "$TMP/err")'"
+
+# says WHAT LINE VARIABLE=VALUE...: the program says this one line, "" for none
+says() {
+    local what=$1 line=$2; shift 2
+    (cd "$TMP" && timeout -k 10 "$LIMIT" env "$@" ./user >/dev/null 2>err)
+    died $? "$what"
+    [ "$(cat "$TMP/err")" = "$line" ] || fail "$what: expected '$line', saw '$(cat "$TMP/err")'"
+}
+warning="vitrine: warning: no"
+no_cpu="the program was linked without -Wl,-u,vt_profiler_functions (see pkg-config --static --libs vitrine)"
+no_stacks="the program was linked without -Wl,--eh-frame-hdr (see pkg-config --static --libs vitrine)"
+no_maps="the library is linked statically"
+compile "$TMP/user" static_user.c -static "${libs[@]}"
+says "nothing" "" VITRINE=
+says "CPUPROFILE without the flags" "$warning effect of 'CPUPROFILE': $no_cpu" CPUPROFILE=x.prof
+says "an empty CPUPROFILE" "" CPUPROFILE=
+says "heap_profile without tables" "$warning stacks in heap profiles 'x': $no_stacks" VITRINE=heap_profile=x
+compile "$TMP/user" static_user.c -static -Wl,--eh-frame-hdr "${libs[@]}"
+says "heap_profile with tables" "" VITRINE=heap_profile=x
+says "heap_mmap" "$warning effect of 'heap_mmap': $no_maps" VITRINE=heap_profile=x,heap_mmap
+says "heap_kind=mmap" "$warning effect of 'heap_kind=mmap': $no_maps" VITRINE=heap_profile=x,heap_kind=mmap
+compile "$TMP/user" static_user.c "${libs[@]}"
+says "heap_profile, archive in a dynamic program" "" VITRINE=heap_profile=x
+tc=$(dirname "$VT_A")/libtcmalloc_and_profiler.a
+if [ -e "$tc" ]; then
+    compile "$TMP/user" static_user.c -static "$tc" -ldl
+    says "CPUPROFILE, libtcmalloc_and_profiler.a" "$warning effect of 'CPUPROFILE': $no_cpu" CPUPROFILE=x.prof
+    (cd "$TMP" && HEAPPROFILE=x timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
+    [ "$(grep -cF "$warning stacks in heap profiles 'x': $no_stacks" "$TMP/err")" = 1 ] || fail "HEAPPROFILE without tables: saw '$(cat "$TMP/err")'"
+fi
+say "ok: options that cannot work say so"
