@@ -12,7 +12,10 @@
 #include "heap/upcalls.h"
 #include "vitrine-control.h"
 
-_Atomic bool vt__purge_is_wanted, vt__dump_is_wanted;
+#define POLLS_PER_LOOK 64
+
+_Atomic uint8_t vt__purge_wants;
+_Atomic bool vt__dump_is_wanted;
 _Atomic uint8_t vt__watch;
 _Atomic(const struct vt_heap_hooks *) vt__hooks;
 _Atomic int vt__dump_cause;
@@ -36,14 +39,24 @@ static VT_COLD void do_as_asked(void) {
     if (__atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0) vt__life_control_wanted();
 }
 
+/* Free memory is kept. To look at the clock costs as much as a medium block, so few do; who takes slices does it anyway. */
+static VT_COLD void purge_by_the_way(void) {
+    if ((atomic_load_explicit(&vt__purge_wants, memory_order_relaxed) & VT_PURGE_TOLD) != 0) {
+        atomic_store_explicit(&vt__purge_wants, VT_PURGE_KEPT, memory_order_relaxed);
+        vt__life_purge_wanted();
+    }
+    if (++vt__tls.n_polls % POLLS_PER_LOOK != 0 || vt__lock_has_all || !vt__enter()) return;
+    vt__purge_what_is_due();
+    vt__leave();
+}
+
 void vt__poll(void) {
     if (vt_unlikely(atomic_load_explicit(&deferred, memory_order_relaxed) != NULL)) free_deferred();
     bool is_asked = atomic_load_explicit(&vt__dump_is_wanted, memory_order_relaxed) ||
                     __atomic_load_n(&vt_control.wanted, __ATOMIC_RELAXED) != 0;
     if (vt_unlikely(is_asked)) do_as_asked();
-    if (vt_likely(!atomic_load_explicit(&vt__purge_is_wanted, memory_order_relaxed))) return;
-    atomic_store_explicit(&vt__purge_is_wanted, false, memory_order_relaxed);
-    vt__life_purge_wanted();
+    if (vt_unlikely(atomic_load_explicit(&vt__purge_wants, memory_order_relaxed) != 0))
+        purge_by_the_way();
 }
 
 /* A block that the probes watch; free will meet it on its slow path. */
@@ -609,6 +622,9 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     struct vt_exact_known known = {0};
     if (is_exact()) known = vt__probe_exact_freed(p);
     void *to = vt__large_realloc(s, p, n_bytes);
+    /* It becomes a block of a class by a copy. What that leaves behind is cut off first: free would keep it for the next. */
+    if (to == NULL && n_bytes < VT_GROWING_MIN && usable > VT_GROWING_MIN)
+        if (vt__large_resize(s, VT_GROWING_MIN)) note_resized(s, p, usable, VT_GROWING_MIN);
     if (to == p)
         note_resized(s, p, usable, n_bytes);
     else if (vt__tls.real != NULL && vt__take_large(vt__tls.real, to, n_bytes) != NULL)

@@ -563,14 +563,18 @@ void vt__slices_zero(slab_id first, size_t n_slices) {
 /* ---- giving back ---- */
 
 /* Some slices of one chunk become free; when all of it is, it goes to the pool. Under the shard lock. */
-static void give_part(struct chunk *c, unsigned from, unsigned n, uint64_t now_ms) {
+static void give_part(struct chunk *c, unsigned from, unsigned n, bool is_clean, uint64_t now_ms) {
     uint64_t mask = mask_of(from, n);
     VT_ASSERT((c->free_slices & mask) == 0);
     vt__chunk_unbin(c);
     c->free_slices |= mask;
-    c->dirty_slices |= mask;
-    c->dirtied_ms = now_ms;
-    vt__slices_count(&vt__pool.dirty_slices, n);
+    if (is_clean) {
+        c->dirty_slices &= ~mask;
+    } else {
+        c->dirty_slices |= mask;
+        c->dirtied_ms = now_ms;
+        vt__slices_count(&vt__pool.dirty_slices, n);
+    }
     vt__slices_count(&vt__pool.used_slices, 0 - (size_t)n);
     if (c->free_slices != VT_ALL_SLICES || vt__chunk_is_in_tract(c)) {
         vt__chunk_bin(c);
@@ -581,7 +585,7 @@ static void give_part(struct chunk *c, unsigned from, unsigned n, uint64_t now_m
     vt_unlock(&vt__pool.lock);
 }
 
-void vt__slices_give(slab_id first, size_t n_slices) {
+static void give(slab_id first, size_t n_slices, bool is_clean) {
     uint64_t now_ms = vt__os_now_ms();
     for (size_t done = 0; done < n_slices;) {
         size_t i = first + done;
@@ -590,12 +594,20 @@ void vt__slices_give(slab_id first, size_t n_slices) {
         struct chunk *c = &vt__chunks[i / VT_CHUNK_SLICES];
         struct vt_shard *sh = vt__shard_of(c);
         vt_lock(&sh->lock);
-        if (done == 0) vt__recent_note(sh, vt__slab(first)->cls, first);
-        give_part(c, from, n, now_ms);
+        if (done == 0 && !is_clean) vt__recent_note(sh, vt__slab(first)->cls, first);
+        give_part(c, from, n, is_clean, now_ms);
         vt_unlock(&sh->lock);
         done += n;
     }
     vt__purge_after_give(now_ms);
+}
+
+void vt__slices_give(slab_id first, size_t n_slices) {
+    give(first, n_slices, /* is_clean */ false);
+}
+
+void vt__slices_give_end(slab_id first, size_t n_slices) {
+    give(first, n_slices, /* is_clean */ vt__purge_cut(first, n_slices));
 }
 
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {

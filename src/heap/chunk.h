@@ -73,9 +73,11 @@ void vt__pool_remove(size_t chunk);
 bool vt__pool_trim(void);
 
 void vt__purge_open(void);
-void vt__purge_before_take(size_t n_slices); /* the soft limit */
+void vt__purge_before_take(size_t n_slices); /* what is due, and the soft limit */
 void vt__purge_after_take(size_t n_clean_slices);
 void vt__purge_after_give(uint64_t now_ms);
+/* Slices in use that realloc is about to cut off a run: true when they went back to the system, and are clean. No lock held. */
+bool vt__purge_cut(slab_id first, size_t n_slices);
 void vt__hugepages_consider(size_t chunk); /* slices of it were just taken; no lock held */
 bool vt__hugepages_fill(size_t chunk);     /* does its first touch make all of it resident? */
 /* Slices of it, or all, are about to be purged. No lock held. */

@@ -280,6 +280,7 @@ struct vt_tls {
     bool
         is_busy; /* in a slow path: a signal handler that comes here again must not wait for our locks */
     uint8_t fork_depth; /* a handler of the program may fork, too */
+    uint8_t n_polls;    /* with free memory kept, modulo 256 */
 };
 extern __thread struct vt_tls vt__tls __attribute__((tls_model("initial-exec")));
 
@@ -362,6 +363,8 @@ VT_INLINE int vt__slices_take_in(struct vt_tract *t, size_t n_slices, size_t ali
                                 : vt__tract_take(t, n_slices, align, first, is_zero);
 }
 void vt__slices_give(slab_id first, size_t n_slices);
+/* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
+void vt__slices_give_end(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
 void vt__slices_zero(
@@ -539,7 +542,10 @@ VT_NORETURN VT_COLD void vt__no_block(const void *p);
 
 /* alloc.c */
 void vt__poll(void); /* at the end of a slow path, with no lock held */
-extern _Atomic bool vt__purge_is_wanted;
+/* Free memory above `retain` was kept: the thread that purges is to be told; it goes back by the way when it is due. */
+enum { VT_PURGE_TOLD = 1, VT_PURGE_KEPT = 2 };
+extern _Atomic uint8_t vt__purge_wants;
+void vt__purge_what_is_due(void); /* purge.c; entered, with no lock held */
 enum { VT_WATCH_EXACT = 1, VT_WATCH_HOOKS = 2 };
 extern _Atomic uint8_t vt__watch; /* who watches; a thread may notice late */
 extern _Atomic(const struct vt_heap_hooks *) vt__hooks;

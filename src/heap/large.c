@@ -105,7 +105,7 @@ static void shrink(struct slab *s, size_t n_bytes) {
     set_size(s, n_bytes);
     if (!is_worth_giving(s, n_slices)) return;
     s->run_slices = s->held_slices = (uint32_t)n_slices;
-    vt__slices_give(vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
+    vt__slices_give_end(vt__slab_id(s) + (slab_id)n_slices, n_before - n_slices);
 }
 
 /* The pages themselves go to a new place: the time does not depend on what they hold. To the system, moved pages are a

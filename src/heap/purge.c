@@ -6,7 +6,7 @@
  *
  * The budget is `retain`. When memory that was just given back is wanted again, the program oscillates, and the budget
  * doubles and rises by what was missed, but never above one and a half times the recent peak of what was in use; it sinks back by a quarter for each
- * purge_delay that passes.
+ * purge_delay that passes. What realloc cuts off a large block goes back whatever the budget: see vt__purge_cut.
  *
  * Climate: malloc.   Owns: the purge fields of the pool.   Locks: shard, pool; never held across a system call: slices
  * being purged look used meanwhile.
@@ -18,8 +18,12 @@
 #include "os/os.h"
 
 #define REFUSAL_MS MSEC(1000)
-#define TAILS_MS MSEC(1000) /* in each second the ends of this many bytes are given back */
-#define TAILS_BYTES MiB(4)
+#define PERIODS_MAX 128 /* nothing is left of any budget after these */
+#define RATION_MS MSEC(1000)
+#define TAILS_BYTES MiB(4)  /* in each second the ends of this many bytes are given back */
+#define CUTS_BYTES MiB(256) /* and so much that realloc cut off, in pieces from .. to: */
+#define CUT_MIN_BYTES KiB(256)
+#define CUT_LARGE_BYTES MiB(128)
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -163,15 +167,19 @@ static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms
     return sum;
 }
 
-/* Time passes: the budget and the remembered peak sink. */
+static uint64_t period_ms(void) { return vt_max(vt_opt(purge_delay), 1); }
+
+/* Time passes: the budget and the remembered peak sink, for each period in which nobody came, too. */
 static void tick(uint64_t now_ms) {
-    uint64_t period_ms = vt_max(vt_opt(purge_delay), 1);
     vt_lock(&vt__pool.lock);
     /* another thread may have looked at the clock after us, and been here before us */
-    if (now_ms >= vt__pool.last_tick_ms + period_ms) {
+    if (now_ms >= vt__pool.last_tick_ms + period_ms()) {
+        uint64_t n_periods = (now_ms - vt__pool.last_tick_ms) / period_ms();
         vt__pool.last_tick_ms = now_ms;
-        vt__pool.budget_bytes = vt_max(vt_opt(retain), vt__pool.budget_bytes / 4 * 3);
-        vt__pool.peak_used_bytes = vt_max(used_bytes(), vt__pool.peak_used_bytes / 4 * 3);
+        for (n_periods = vt_min(n_periods, PERIODS_MAX); n_periods > 0; n_periods--) {
+            vt__pool.budget_bytes = vt_max(vt_opt(retain), vt__pool.budget_bytes / 4 * 3);
+            vt__pool.peak_used_bytes = vt_max(used_bytes(), vt__pool.peak_used_bytes / 4 * 3);
+        }
         vt__pool.regret_bytes = 0;
     }
     vt__pool.peak_used_bytes = vt_max(vt__pool.peak_used_bytes, used_bytes());
@@ -185,7 +193,17 @@ void vt__purge_after_give(uint64_t now_ms) {
     if (dirty_bytes() > budget && !was_refused_lately(now_ms)) purge_to(budget, now_ms, 0);
     /* relaxed: a hint to vt__poll, which runs when no lock is held */
     if (dirty_bytes() > vt_opt(retain))
-        atomic_store_explicit(&vt__purge_is_wanted, true, memory_order_relaxed);
+        atomic_store_explicit(&vt__purge_wants, VT_PURGE_TOLD | VT_PURGE_KEPT,
+                              memory_order_relaxed);
+}
+
+void vt__purge_what_is_due(void) {
+    uint64_t now_ms = vt__os_now_ms();
+    if (now_ms < vt_racy_read(vt__pool.last_tick_ms) + period_ms()) return;
+    tick(now_ms);
+    if (!was_refused_lately(now_ms)) purge_to(vt__pool.budget_bytes, now_ms, vt_opt(purge_delay));
+    if (dirty_bytes() <= vt_opt(retain))
+        atomic_store_explicit(&vt__purge_wants, 0, memory_order_relaxed);
 }
 
 bool vt__purge_is_pressed(void) {
@@ -193,17 +211,25 @@ bool vt__purge_is_pressed(void) {
     return soft != 0 && used_bytes() + dirty_bytes() > soft / 4 * 3;
 }
 
-/* Slices that go round quickly would lose and regain their ends for ever. Two threads that come here at once may both pass. */
-static bool may_purge_tail(size_t n_bytes) {
-    static _Atomic uint64_t since_ms;
-    static _Atomic size_t n_given;
-    uint64_t now_ms = vt__os_now_ms();
-    if (now_ms - atomic_load_explicit(&since_ms, memory_order_relaxed) >= TAILS_MS) {
-        atomic_store_explicit(&since_ms, now_ms, memory_order_relaxed);
-        atomic_store_explicit(&n_given, 0, memory_order_relaxed);
+/* So much of something in each second. */
+struct ration {
+    _Atomic uint64_t since_ms;
+    _Atomic size_t n_spent;
+};
+
+/* Two threads that come here at once may both pass. */
+static bool may_spend(struct ration *r, size_t n, size_t max, uint64_t now_ms) {
+    if (now_ms - atomic_load_explicit(&r->since_ms, memory_order_relaxed) >= RATION_MS) {
+        atomic_store_explicit(&r->since_ms, now_ms, memory_order_relaxed);
+        atomic_store_explicit(&r->n_spent, 0, memory_order_relaxed);
     }
-    size_t before = atomic_fetch_add_explicit(&n_given, n_bytes, memory_order_relaxed);
-    return before < TAILS_BYTES || vt__purge_is_pressed();
+    return atomic_fetch_add_explicit(&r->n_spent, n, memory_order_relaxed) < max;
+}
+
+/* Slices that go round quickly would lose and regain their ends for ever. */
+static bool may_purge_tail(size_t n_bytes) {
+    static struct ration tails;
+    return may_spend(&tails, n_bytes, TAILS_BYTES, vt__os_now_ms()) || vt__purge_is_pressed();
 }
 
 void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
@@ -213,8 +239,39 @@ void vt__purge_tail(slab_id first, size_t n_slices, size_t n_bytes) {
         vt__os_purge((char *)vt__slice_address(first) + used, tail);
 }
 
+/* What realloc cuts off is not kept for a program that oscillates, only as part of `retain`. To give back 256 MiB and have them
+ * cleared by the system again takes an eighth of a second: a block that swings loses no more than that in each second, then its end
+ * waits like any free memory. A large end goes back each time, as glibc's does: its program has said it at some cost. */
+static bool may_purge_cut(size_t n_bytes, uint64_t now_ms) {
+    static struct ration cuts;
+    if (n_bytes < CUT_MIN_BYTES || was_refused_lately(now_ms)) return false;
+    if (dirty_bytes() + n_bytes <= vt_opt(retain)) return false;
+    return n_bytes >= CUT_LARGE_BYTES || may_spend(&cuts, n_bytes, CUTS_BYTES, now_ms);
+}
+
+bool vt__purge_cut(slab_id first, size_t n_slices) {
+    uint64_t now_ms = vt__os_now_ms();
+    size_t n_bytes = n_slices << VT_SLICE_SHIFT;
+    size_t end = first + n_slices;
+    if (!may_purge_cut(n_bytes, now_ms)) return false;
+    for (size_t i = first / VT_CHUNK_SLICES; i * VT_CHUNK_SLICES < end; i++)
+        vt__hugepages_withdraw(i, /* is_whole */ i * VT_CHUNK_SLICES >= first &&
+                                      (i + 1) * VT_CHUNK_SLICES <= end);
+    if (vt__os_purge((void *)vt__slice_address(first), n_bytes) != 0) {
+        atomic_store_explicit(&vt__pool.refused_ms, now_ms, memory_order_relaxed); /* a hint */
+        return false;
+    }
+    vt_lock(&vt__pool.lock);
+    vt__pool.purged_bytes += n_bytes; /* no regret: to want it again is another wish */
+    vt__pool.n_purges++;
+    vt_unlock(&vt__pool.lock);
+    return true;
+}
+
 void vt__purge_before_take(size_t n_slices) {
     size_t soft = vt__pool.soft_limit_bytes;
+    if (vt_unlikely(atomic_load_explicit(&vt__purge_wants, memory_order_relaxed) != 0))
+        vt__purge_what_is_due();
     if (soft == 0 || dirty_bytes() == 0 || was_refused_lately(vt__os_now_ms())) return;
     if (used_bytes() + dirty_bytes() + (n_slices << VT_SLICE_SHIFT) > soft) vt__purge_all();
 }

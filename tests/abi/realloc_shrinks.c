@@ -3,7 +3,9 @@
 #include "../check.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define MIB(n) ((size_t)(n) << 20)
 #define SLACK MIB(8)
@@ -62,6 +64,47 @@ static void many_blocks(void) {
     for (int i = 0; i < 64; i++) free(at[i]);
 }
 
+/* A heap that took back what it had given keeps more of what is free, but not what a realloc cuts off. */
+static void again_and_again(void) {
+    static const size_t less[] = {MIB(180), MIB(100), 1000};
+    size_t before = resident();
+    for (size_t k = 0; k < 6; k++) {
+        unsigned char *p = touched(MIB(300));
+        p = realloc(p, less[k % 3]);
+        CHECK_LE(resident(), before + less[k % 3] + SLACK);
+        CHECK_EQ(p[999], 3);
+        free(p);
+    }
+}
+
+/* A block that swings does not cost a page fault for each page, each time. */
+static void swinging(void) {
+    enum { N = 2000, N_PAGES = 3 << 20 >> 12 };
+    struct rusage u0, u1;
+    unsigned char *p = touched(MIB(4));
+    getrusage(RUSAGE_SELF, &u0);
+    for (int i = 0; i < N; i++) {
+        p = realloc(p, MIB(1));
+        p = realloc(p, MIB(4));
+        memset(p, i, MIB(4));
+    }
+    getrusage(RUSAGE_SELF, &u1);
+    CHECK_LE(u1.ru_minflt - u0.ru_minflt, N * N_PAGES / 2);
+    free(p);
+}
+
+/* What was kept goes back as time passes, with the next call that has little to do with it, though nobody called meanwhile. */
+static void kept_goes_back(void) {
+    size_t before = resident();
+    static void *at[256];
+    for (int k = 0; k < 3; k++) free(touched(MIB(200)));
+    CHECK_GE(resident(), before + MIB(150));
+    sleep(4);
+    for (int k = 0; k < 256; k++) at[k] = malloc(8000);
+    CHECK_LE(resident(), before + MIB(120)); /* three quarters of 300 MiB, four times, is 95 */
+    for (int k = 0; k < 256; k++) free(at[k]);
+}
+
 static void apart(void (*part)(void)) {
     pid_t child = fork();
     int status = -1;
@@ -78,5 +121,8 @@ int main(void) {
     apart(in_one_step);
     apart(in_small_steps);
     apart(many_blocks);
+    apart(again_and_again);
+    apart(swinging);
+    apart(kept_goes_back);
     return CHECK_DONE();
 }
