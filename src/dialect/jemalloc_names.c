@@ -141,8 +141,7 @@ void *vt__je_aligned_alloc(size_t align, size_t n_bytes) {
 void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_bytes) {
     size_t before = vt__usable_size(p);
     bool is_aligned = ((uintptr_t)p & (align - 1)) == 0;
-    bool stays = n_bytes >= before || vt__size_stays(before, n_bytes);
-    if (is_aligned && stays && vt__resize_in_place(p, n_bytes)) return p;
+    if (is_aligned && vt__realloc_in_place(p, n_bytes)) return p;
     void *to = vt__je_alloc_in(heap, align, n_bytes, /* zero */ false);
     if (to == NULL) return NULL;
     __builtin_memcpy(to, p, vt_min(before, vt__usable_size(to)));

@@ -658,6 +658,16 @@ bool vt__resize_in_place(void *p, size_t n_bytes) {
     return is_done;
 }
 
+/* One that is not large stays as it was. One that is gives its end back, unless it is too small then, or who brought its memory
+ * does not let it be cut: that is no reason to keep twice as much and more. */
+bool vt__realloc_in_place(void *p, size_t n_bytes) {
+    size_t usable = vt__usable_size(p);
+    if (n_bytes >= usable || vt__size_stays(usable, n_bytes))
+        return vt__resize_in_place(p, n_bytes);
+    return n_bytes >= VT_GROWING_MIN && vt__resize_in_place(p, n_bytes) &&
+           vt__size_stays(vt__usable_size(p), n_bytes);
+}
+
 /* The probes know already. */
 static void *resized(const void *from, void *to, size_t n_bytes) {
     if (is_watched()) tell_hooks_resized(from, to, n_bytes);
@@ -667,10 +677,8 @@ static void *resized(const void *from, void *to, size_t n_bytes) {
 /* It stays where it is if it can, else it becomes one of the thread's. */
 static VT_COLD void *realloc_outside(void *p, size_t n_bytes) {
     if (!vt__is_brought(p)) return vt__life_foreign_realloc(p, n_bytes);
-    size_t usable = vt__brought_usable(p);
-    if ((n_bytes >= usable || vt__size_stays(usable, n_bytes)) && resize_brought(p, n_bytes))
-        return told_again(p, n_bytes);
-    return realloc_by_copy(p, usable, n_bytes);
+    if (vt__realloc_in_place(p, n_bytes)) return told_again(p, n_bytes);
+    return realloc_by_copy(p, vt__brought_usable(p), n_bytes);
 }
 
 void *vt__realloc(void *p, size_t n_bytes) {

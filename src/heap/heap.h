@@ -26,6 +26,8 @@ size_t vt__usable_size(const void *p);             /* 0 for NULL */
 bool vt__resize_in_place(void *p, size_t n_bytes); /* false: it stays as it was */
 /* Is a block with so many bytes to use good for n_bytes, too, or should it move to a smaller one, or a larger? */
 bool vt__size_stays(size_t usable, size_t n_bytes);
+/* As realloc has it: false also when it could stay, but would keep much more than it needs. */
+bool vt__realloc_in_place(void *p, size_t n_bytes);
 void vt__free_sized(void *p, size_t n_bytes); /* n_bytes is not looked at: held.h does */
 
 /* Start and threads, for life/. */

@@ -470,6 +470,44 @@ static void cascade(void) {
     say("destroy is called", n_destroyed > 0);
 }
 
+/* A large block gets far smaller than half where it is, by realloc as well, and may have its end again. */
+static void cut_down(const char *what, unsigned arena, bool has_hooks) {
+    static const size_t sizes[] = {2 * MIB, MIB, 20480};
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        char *p = mallocx(3 * MIB, IN(arena)), words[100];
+        uintptr_t was = (uintptr_t)p;
+        memset(p, 5, 3 * MIB);
+        n_splits = 0;
+        p = rallocx(p, sizes[i], IN(arena));
+        bool is_cut = (uintptr_t)p == was && sallocx(p, 0) == sizes[i];
+        snprintf(words, sizeof(words), "%s, realloc cuts 3 MiB to %zu in place", what, sizes[i]);
+        say(words, is_cut && (n_splits > 0) == has_hooks);
+        EXPECT(p[0] == 5 && p[sizes[i] - 1] == 5);
+        p = rallocx(p, 3 * MIB, IN(arena));
+        EXPECT(p[sizes[i] - 1] == 5);
+        p = rallocx(p, 100, IN(arena));
+        EXPECT(p[99] == 5 && sallocx(p, 0) < 4096);
+        dallocx(p, IN(arena));
+    }
+}
+
+static void cutting_down(void) {
+    extent_hooks_t hooks;
+    unsigned arena = noting_arena(&hooks);
+    cut_down("with hooks", arena, /* has_hooks */ true);
+    char *p = mallocx(3 * MIB, IN(arena));
+    memset(p, 5, 3 * MIB);
+    is_uncut = true;
+    p = rallocx(p, MIB, IN(arena));
+    say("where split refuses, realloc moves it", sallocx(p, 0) < 2 * MIB && p[MIB - 1] == 5);
+    is_uncut = false;
+    dallocx(p, IN(arena));
+    EXPECT(act(arena, "destroy") == 0);
+    arena = create(NULL);
+    cut_down("without hooks", arena, /* has_hooks */ false);
+    EXPECT(act(arena, "destroy") == 0);
+}
+
 static void at_once(void) {
     extent_hooks_t hooks;
     unsigned arena = noting_arena(&hooks);
@@ -674,6 +712,7 @@ int main(int argc, char **argv) {
     keeping();
     nothing_left();
     cascade();
+    cutting_down();
     at_once();
     EXPECT(pthread_create(&thread, NULL, as_threads_arena, NULL) == 0);
     pthread_join(thread, NULL);
