@@ -89,6 +89,7 @@ static bool set_limit_mb(uint64_t n) {
 static uint64_t get_sample(void) { return vt__sample_period(); }
 static bool set_sample(uint64_t n) {
     if (!vt__gperftools.has_sampler) return false;
+    vt__heap_drop_thread_cache();
     vt__sample_set_period(n);
     return true;
 }

@@ -100,6 +100,7 @@ int vt__je_read_prof_active(const struct vt_je_call *c, uint64_t *out) {
 int vt__je_write_prof_active(const struct vt_je_call *c, uint64_t value) {
     (void)c;
     if (!vt__je_prof_is_on()) return value != 0 ? ENOENT : 0;
+    vt__heap_drop_thread_cache(); /* what is ready in the lists is not sampled */
     vt__sample_pause(value == 0);
     return 0;
 }
@@ -160,6 +161,7 @@ int vt__je_read_prof_lg_sample(const struct vt_je_call *c, uint64_t *out) {
 int vt__je_write_prof_reset(const struct vt_je_call *c, uint64_t value) {
     vt__sample_forget();
     vt__je_forget_counts();
+    vt__heap_drop_thread_cache();
     if (c->has_new) vt__sample_set_period(period_of(value));
     return 0;
 }

@@ -66,7 +66,9 @@ VT_EXPORT int vt_heap_profile_kind_fd(int fd, enum vt_heap_format format, enum v
 }
 
 VT_EXPORT void vt_heap_set_rate(size_t mean_bytes) {
-    if (vt__life_start() == 0) vt__sample_set_period(mean_bytes);
+    if (vt__life_start() != 0) return;
+    vt__heap_drop_thread_cache(); /* what is ready in the lists was counted off by the old rate */
+    vt__sample_set_period(mean_bytes);
 }
 
 VT_EXPORT int vt_heap_set_exact(int on) {

@@ -25,9 +25,10 @@ struct vt_pool {
         budget_bytes; /* free memory that may stay resident now: `retain`, or more while the program oscillates */
     size_t peak_used_bytes; /* recent; decays */
     size_t soft_limit_bytes;
-    uint64_t last_purge_ms, last_tick_ms;
-    _Atomic uint64_t refused_ms; /* when the system last refused to take memory back; 0: never */
-    size_t purge_cursor;         /* chunk to look at next */
+    uint64_t last_purge_ms;
+    _Atomic uint64_t last_tick_ms; /* under the lock; read without, as a hint */
+    _Atomic uint64_t refused_ms;   /* when the system last refused to take memory back; 0: never */
+    size_t purge_cursor;           /* chunk to look at next */
     size_t purged_bytes, n_purges;
     _Atomic size_t regret_bytes; /* purged of late, and not yet missed */
     /* any thread; changed under some lock, read without */

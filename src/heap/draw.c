@@ -46,8 +46,9 @@ static void look_at_rate(struct heap *h) {
     vt__draws_init(h);
 }
 
-/* Whoever changes it sees the effect with the next malloc, but for small blocks that are in its lists already; other threads
- * with a refill, or after COUNTDOWN_MAX mallocs of a medium class. */
+/* Whoever changes it sees the effect with the next malloc, but for small blocks that are in its lists already
+ * (vt__heap_drop_thread_cache() before gives them back); other threads with a refill, or after COUNTDOWN_MAX mallocs of a medium
+ * class. */
 void vt__heap_sampling_changed(void) {
     atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
     if (vt__tls.real == NULL || !vt__enter()) return;

@@ -173,9 +173,10 @@ static uint64_t period_ms(void) { return vt_max(vt_opt(purge_delay), 1); }
 static void tick(uint64_t now_ms) {
     vt_lock(&vt__pool.lock);
     /* another thread may have looked at the clock after us, and been here before us */
-    if (now_ms >= vt__pool.last_tick_ms + period_ms()) {
-        uint64_t n_periods = (now_ms - vt__pool.last_tick_ms) / period_ms();
-        vt__pool.last_tick_ms = now_ms;
+    uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
+    if (now_ms >= last_ms + period_ms()) {
+        uint64_t n_periods = (now_ms - last_ms) / period_ms();
+        atomic_store_explicit(&vt__pool.last_tick_ms, now_ms, memory_order_relaxed);
         for (n_periods = vt_min(n_periods, PERIODS_MAX); n_periods > 0; n_periods--) {
             vt__pool.budget_bytes = vt_max(vt_opt(retain), vt__pool.budget_bytes / 4 * 3);
             vt__pool.peak_used_bytes = vt_max(used_bytes(), vt__pool.peak_used_bytes / 4 * 3);
@@ -199,7 +200,9 @@ void vt__purge_after_give(uint64_t now_ms) {
 
 void vt__purge_what_is_due(void) {
     uint64_t now_ms = vt__os_now_ms();
-    if (now_ms < vt_racy_read(vt__pool.last_tick_ms) + period_ms()) return;
+    /* relaxed: tick() looks again */
+    uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
+    if (now_ms < last_ms + period_ms()) return;
     tick(now_ms);
     if (!was_refused_lately(now_ms)) purge_to(vt__pool.budget_bytes, now_ms, vt_opt(purge_delay));
     if (dirty_bytes() <= vt_opt(retain))

@@ -273,7 +273,9 @@ static VT_NOINLINE void tell_now(struct vt_exact_table *t) {
     t->untold_alloc = t->untold_live = 0;
     int64_t peak = raise_peak(live);
     t->peak_room = peak - live + (peak >> PEAK_SHIFT);
-    t->live_step = vt_min(vt_max(peak >> LIVE_SHIFT, LIVE_STEP_MIN), (int64_t)TELL_BYTES);
+    /* dumps by what is freed are as dense as those by what is allocated */
+    int64_t most = atomic_load_explicit(&tell_bytes, memory_order_relaxed);
+    t->live_step = vt_min(vt_max(peak >> LIVE_SHIFT, LIVE_STEP_MIN), most);
 }
 
 VT_INLINE void tell(struct vt_exact_table *t, int64_t alloc_bytes, int64_t live_bytes) {
