@@ -36,7 +36,7 @@ static int write_kind(const struct image *m, const struct vt_box *b, enum box_ki
     struct profile *p = box_profile(m, b, kind);
     int status = box_write(p, path, s);
     if (status == EXIT_FINE) say_written(p, kind, path);
-    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    box_say_notes(p, kind);
     profile_free(p);
     return status;
 }

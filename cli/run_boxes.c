@@ -204,10 +204,11 @@ static unsigned write_one(const struct run *r, const struct settings *s, const s
         if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
         struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
         choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
-        if (!is_all && is_little(p))
-            n_left_out++;
-        else if (p->n_samples > 0 && box_write(p, path, &(struct settings){0}) == EXIT_FINE &&
-                 n_exec > 0)
+        bool is_left_out = !is_all && is_little(p);
+        n_left_out += is_left_out;
+        if (!is_left_out) box_say_notes(p, (enum box_kind)kind);
+        if (!is_left_out && p->n_samples > 0 &&
+            box_write(p, path, &(struct settings){0}) == EXIT_FINE && n_exec > 0)
             (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
         profile_free(p);
     }
@@ -221,6 +222,7 @@ static unsigned write_boxes(const struct run *r, const struct settings *s, const
     for (uint32_t i = 0; i < l->n; i++) {
         const struct vt_box *b = &l->all[i].box;
         if (i == 0 || b->pid != l->all[i - 1].box.pid) n_exec = 0;
+        r->boxes->has_lost |= b->n_lost_bytes > 0;
         bool is_replaced = b->state == VT_BOX_REPLACED;
         n_left_out += write_one(r, s, &l->all[i], is_replaced ? ++n_exec : 0, is_all);
     }

@@ -7,6 +7,7 @@
 struct boxes {
     char folder[PATH_MAX]; /* private; "" : there is none */
     int lock;
+    bool has_lost; /* somebody's had no room for all */
 };
 
 bool boxes_begin(struct boxes *b); /* false: there is no place for them */

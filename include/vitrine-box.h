@@ -156,7 +156,7 @@ struct vt_box {
     uint64_t start_ns;     /* wall clock since 1970 */
     uint64_t file;         /* see VT_BOX_MOVED */
     uint64_t entry;        /* where the program begins: tells its module from the others */
-    uint64_t n_lost_bytes; /* that there was no room for */
+    uint64_t n_lost_bytes; /* that a black box had no room for: they are not in the file */
     uint32_t written, pad;
     /* samples */
     uint64_t sample_period, sample_since_ns, peak_number;

@@ -82,14 +82,23 @@ _Static_assert(offsetof(struct vt_exact_table, thread) == offsetof(struct vt_box
                    sizeof(struct vt_box_exact_row) == VT_CACHE_LINE,
                "vitrine-box.h; a malloc and its free write one line");
 
+/* Where to hang a new table: those that a black box had no room for come behind the others, so that its reader finds these. */
+static struct vt_exact_table **place_in_chain(const struct vt_exact_table *t) {
+    struct vt_exact_table **at = &exact.tables;
+    if (!vt__box_has_file() || vt__box_holds(t)) return at;
+    while (*at != NULL && vt__box_holds(*at)) at = &(*at)->next;
+    return at;
+}
+
 /* Under the lock. */
 static struct vt_exact_table *add_new_table(uint32_t thread) {
     struct vt_exact_table *t = vt__box_take(sizeof(*t), VT_CACHE_LINE);
     if (t == NULL) return NULL;
     t->thread = thread;
-    t->next = exact.tables;
-    exact.tables = t;
-    vt__box_begun()->exact_tables = (uintptr_t)t;
+    struct vt_exact_table **at = place_in_chain(t);
+    t->next = *at;
+    *at = t;
+    vt__box_begun()->exact_tables = (uintptr_t)exact.tables;
     return t;
 }
 
