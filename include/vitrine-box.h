@@ -140,7 +140,7 @@ struct vt_box_place {
 
 enum vt_box_state {
     VT_BOX_LIVE,
-    VT_BOX_MOVED,   /* the tables are in the file whose name is at `file` */
+    VT_BOX_MOVED,   /* the tables are in the file whose name is at `file`; it is mapped at `base` */
     VT_BOX_ENDED,   /* it came to its exit handlers */
     VT_BOX_REPLACED /* it called exec: a later program of that process has another box */
 };

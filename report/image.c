@@ -234,6 +234,14 @@ static bool find_in(const struct image *m, const struct image_segment *s, unsign
     return false;
 }
 
+/* gcore has the mapped file, too. */
+static void follow(const struct image *m, struct vt_box *b) {
+    struct vt_box mapped;
+    if (image_read(m, b->base, &mapped, sizeof mapped) && mapped.at == b->base &&
+        memcmp(mapped.magic, VT_BOX_MAGIC, sizeof mapped.magic) == 0)
+        *b = mapped;
+}
+
 int image_find_box(const struct image *m, struct vt_box *out, struct report_error *e) {
     char path[4096];
     if (!m->is_core) {
@@ -245,6 +253,7 @@ int image_find_box(const struct image *m, struct vt_box *out, struct report_erro
     for (uint32_t i = 0; i < m->n_segments && !is_found; i++)
         is_found = find_in(m, &m->segments[i], piece, out);
     free(piece);
+    if (is_found && out->state == VT_BOX_MOVED) follow(m, out);
     if (!is_found)
         return report_fail(e, ENOENT,
                            "'%s' has nothing recorded by vitrine: the program ran without the "

@@ -120,11 +120,14 @@ static int settle(unsigned which, void *at, size_t n_bytes) {
     if (from >= end) return 0;
     int err = make_room_in_file(first + from, end - from);
     if (err != 0 && which != VT_BOX_TABLES) err = make_room_in_memory(first + from, end - from);
-    if (err == 0) file.n_settled[which] = end;
-    return err;
+    if (err != 0) return err;
+    vt__os_core(first + from, end - from, /* is_wanted */ true);
+    file.n_settled[which] = end;
+    return 0;
 }
 
 static int make_room(void *at, size_t n_bytes) {
+    if (file.is_detached) vt__os_core(at, n_bytes, /* is_wanted */ true);
     if (file.is_roomy || file.is_detached) return 0;
     uint64_t mask = vt__os_hold_signals(UINT64_MAX);
     /* acquire: what the last one settled; pairs with the release below */
@@ -158,6 +161,12 @@ static int choose_length(size_t most) {
     return 0;
 }
 
+/* Of what is mapped at once and used from its beginning on: gcore would write all of it. */
+static void leave_out_of_cores(char *at, size_t n_used, size_t n_bytes) {
+    n_used = vt_round_up(n_used, VT_OS_PAGE);
+    if (n_used < n_bytes) vt__os_core(at + n_used, n_bytes - n_used, /* is_wanted */ false);
+}
+
 /* The head has its room, and so has the rest on a kernel that cannot make it later. */
 static int map_with_room(int fd, void **base) {
     int err = choose_length(SIZE_MAX);
@@ -165,6 +174,7 @@ static int map_with_room(int fd, void **base) {
     if (err == 0) err = map_shared(NULL, whole_bytes(), 0, fd, 0, base);
     if (err != 0) return err;
     err = populate(*base, HEAD_BYTES);
+    if (err == 0) leave_out_of_cores(*base, HEAD_BYTES, whole_bytes());
     if (err != -EINVAL) return err;
     vt__os_unmap(*base, whole_bytes());
     *base = NULL;
@@ -273,6 +283,7 @@ static void move_head(void *base) {
     struct vt_box *old = vt__box, *b = base;
     old->state = VT_BOX_MOVED;
     old->file = (uintptr_t)file.path;
+    old->base = b->base;
     vt__box_span = (struct vt_box_span){base, whole_bytes(), place, make_room, lose};
     vt__box = b;
 }
@@ -313,6 +324,7 @@ static int move_tables(int fd) {
     for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++) {
         struct extent e = extent_of(i);
         err = map_shared(e.at, e.n_bytes, MAP_FIXED, fd, (size_t)(e.at - vt__box_span.base), &got);
+        if (err == 0) leave_out_of_cores(e.at, e.n_used, e.n_bytes);
     }
     atomic_store_explicit(&file.n_room, n_room, memory_order_relaxed);
     return err;
@@ -382,6 +394,7 @@ static void put_copy_in_place(void) {
         vt__os_program_mmap(e.at, e.n_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0, &got);
         size_t n = file.n_copied[i];
+        leave_out_of_cores(e.at, n, e.n_bytes);
         if (n > 0) vt__os_program_mremap(from, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, e.at, &got);
         from += n;
     }
