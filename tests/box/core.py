@@ -64,6 +64,35 @@ for way in ("sample=1", "exact"):
         check(f"damaged {n}: status", seen in (0, 3), True)
         check(f"damaged {n}: few words", len(errors.splitlines()) < 12, True)
 
+# ---- the kernel's, of a process with a black box: what was recorded is there
+for way in ("sample=1", "exact"):
+    if pattern.startswith("|"):
+        continue
+    place = os.path.join(folder, "box-" + way)
+    os.mkdir(place)
+    box, cpu, what = os.path.join(place, "b.box"), os.path.join(place, "c.cpu"), f"kernel, {way}, black box"
+    before = glob.glob(pattern.split("%")[0] + "*") if pattern.startswith("/") else []
+    subprocess.run([DEATHS, "burn=200", "segv"], cwd=place, capture_output=True,
+                   env=dict(os.environ, VITRINE=f"{way},black_box={box},cpu_profile={cpu},cpu_frequency=1000", LD_PRELOAD=SO),
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2))
+    found = glob.glob(place + "/core*") + [f for f in (glob.glob(pattern.split("%")[0] + "*") if pattern.startswith("/") else []) if f not in before]
+    check(f"{what}: there is a core file", len(found), 1)
+    if not found:
+        continue
+    errors = check_profile(what, found[0], cpu=True)
+    check_has(f"{what}: how it ended", errors, "signal 11 (Segmentation fault)")
+    os.unlink(box)
+    status, _, errors = run(VITRINE, "core", found[0], DEATHS)
+    check(f"{what}: gone", status, 3)
+    check_has(f"{what}: says so", errors, f"was in the black box '{box}', which is gone")
+    subprocess.run([DEATHS, "kill"], capture_output=True, env=dict(os.environ, VITRINE=f"{way},black_box={box}", LD_PRELOAD=SO))
+    status, _, errors = run(VITRINE, "core", found[0], DEATHS)
+    check(f"{what}: another's", status, 3)
+    check_has(f"{what}: says whose", errors, f"was in the black box '{box}', which is another process's now")
+    with open(box, "wb") as f:
+        f.write(b"hello")
+    check_has(f"{what}: no box", run(VITRINE, "core", found[0], DEATHS)[2], f"is in a black box: '{box}' is neither")
+
 # ---- gcore's
 if shutil.which("gcore") is None:
     print("skipped: no gcore (Debian: gdb)")
