@@ -326,6 +326,10 @@ static void say_none(const struct run *r, const struct probe *p) {
         say_warning("no %s profile: there was no room for the black box of '%s'; "
                     "TMPDIR=DIR chooses another place",
                     p->what, r->name);
+    else if (r->boxes->of_user != NULL && r->boxes->of_user[0] != '\0')
+        say_warning(
+            "no %s profile: 'vitrine read' makes one of the black box '%s', which was asked for",
+            p->what, r->boxes->of_user);
     else if (WIFSIGNALED(r->ended))
         say_warning("no %s profile: a signal ended '%s' before one was due; "
                     "--every=10s writes them on the way",

@@ -95,6 +95,23 @@ for end in ("_exit", "kill"):
         if found:
             check_near(f"{what}: time in burn", sums(found[0], "cpu").get("burn", 0) / 1e9, 0.3, 0.04)
 
+# a worker that gives up root before it records anything
+if os.geteuid() == 0:
+    for end in ("exit", "_exit", "kill"):
+        seen, text, errors, place = vrun(f"drop-{end}", "--rate=1", DEATHS, "child", "drop", end)
+        check_heap(f"a worker that gave up root, {end}", place, truth_of(text), f".{int(truth_of(text)['pid'])}.")
+else:
+    print("skipped: only root can give it up")
+
+# the user's own box
+own = os.path.join(folder, "own.%p.box")
+for env in ({"VITRINE": f"cpu_frequency=99,black_box={own},sample=1"}, {"VITRINE_BLACK_BOX": own}):
+    seen, text, errors, place = vrun("own", "--rate=1", DEATHS, "kill", env=env)
+    check_has("own box: what to do", errors, f"no heap profile: 'vitrine read' makes one of the black box '{own}'")
+    box = own.replace("%p", str(int(truth_of(text)["pid"])))
+    check("own box: status", run(VITRINE, "read", "-o", place + "/read", box)[0], 0)
+    check("own box: what it held", ours(sums(place + "/read.heap", "inuse_space")), truth_of(text)["keep"])
+
 # a bare clone() leaves the parent's alone
 seen, text, errors, place = vrun("clone", "--rate=1", DEATHS, "clone")
 check_has("clone: it ended well", text, "cloned 0\n")
@@ -104,4 +121,5 @@ check("clone: the parent has one", len(mine), 1)
 if mine:
     check("clone: the parent's", ours(sums(mine[0], "inuse_space")), truth_of(text)["keep"])
 
+check("again no folder is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
 done()
