@@ -57,8 +57,7 @@ for end, status in ENDS.items():
         else:
             part = ".exec1." if end == "exec" else ""
             check_heap(what, place, truth, part)
-            if way == "sampled":
-                check_peak(what, place, truth, part)
+            check_peak(what, place, truth, part)
             check(f"{what}: the program behind exec has its own", len(last_heap(place)), 2 if part else 1)
         if end not in ("exit", "exec", "_exit"):
             check_has(f"{what}: how it ended", errors, f"was ended by signal {status - 128} ")
