@@ -81,7 +81,8 @@ static void place(unsigned which, void **at, size_t *n_bytes) {
 static int populate(void *at, size_t n_bytes) {
     int err = vt__os_forced_failure(VT_CALL_POPULATE);
     if (err != 0) return -EINVAL; /* as a kernel that does not know it */
-    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADVISE_POPULATE_WRITE, 0, 0, 0);
+    err = (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADVISE_POPULATE_WRITE, 0, 0, 0);
+    return err == -EFAULT ? -ENOSPC : err; /* writing there would be a SIGBUS */
 }
 
 static int make_room_in_file(void *at, size_t n_bytes) {

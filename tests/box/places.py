@@ -123,9 +123,6 @@ def check_full(what, box, way):
         for left in glob.glob(box + "*"):
             os.unlink(left)
     status, text, errors = go(box, "threads=8", "kill", options=way)
-    if not os.path.exists(box):
-        check_has(f"{what}: there is none, and why", errors, "cannot make black box")
-        return
     status, _, told = run(VITRINE, "read", "-o", prefix, box)
     check(f"{what}: it is read", status, 0)
     is_whole = os.path.exists(prefix + ".heap") and ours(sums(prefix + ".heap", "inuse_space")) == truth_of(text)["keep"]
@@ -158,6 +155,11 @@ if IS_ROOT:
             box = os.path.join(disk, "x.box")
             for way in ("sample=1", "exact"):
                 check_full(f"{size} KiB, {way}", box, way)
+            with open(os.path.join(disk, "filler"), "wb") as f:
+                f.write(bytes(size << 10))
+            errors = go(box, "exit")[2]
+            check(f"{size} KiB, none left: there is none, and why", (os.path.exists(box), errors), (False, f"vitrine: warning: cannot make black box '{box}': no space left on device\n"))
+            os.unlink(os.path.join(disk, "filler"))
             profile = os.path.join(folder, f"full.{size}.cpu")
             status, text, errors = go(box, "burn=200", "exit", options=f"cpu_profile={profile},cpu_frequency=1000")
             check(f"{size} KiB, CPU: all the time", (status, sums(profile, "cpu").get("burn", 0) > 0.15e9), (0, True))
