@@ -7,6 +7,9 @@ DEATHS = build_deaths(folder)
 ENDS = {"exit": 0, "_exit": 3, "int": 128 + 2, "term": 128 + 15, "abort": 128 + 6, "segv": 128 + 11, "kill": 128 + 9, "exec": 0}
 WAYS = {"sampled": ("--rate=1",), "exact": ("--exact",), "cpu": ("--cpu",)}
 place_of = {}
+BOXES = tempfile.mkdtemp(prefix="vitrine-boxes-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)  # others run programs, too
+os.chmod(BOXES, 0o755)
+os.environ["XDG_RUNTIME_DIR"] = BOXES
 
 
 def vrun(name, *argv, **more):
@@ -63,7 +66,7 @@ for end, status in ENDS.items():
             check_has(f"{what}: how it ended", errors, f"was ended by signal {status - 128} ")
 
 # nothing is left behind
-check("no folder is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
+check("no folder is left", os.listdir(BOXES), [])
 
 # 64 threads
 seen, text, errors, place = vrun("threads", "--rate=1", DEATHS, "threads=60", "kill")
@@ -120,5 +123,6 @@ check("clone: the parent has one", len(mine), 1)
 if mine:
     check("clone: the parent's", ours(sums(mine[0], "inuse_space")), truth_of(text)["keep"])
 
-check("again no folder is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
+check("again no folder is left", os.listdir(BOXES), [])
+os.rmdir(BOXES)
 done()
