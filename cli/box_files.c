@@ -15,3 +15,8 @@ int box_write(struct profile *p, const char *path, const struct settings *s) {
     (void)profile_write_proto(p, out); /* who closes it looks at ferror() */
     return output_close(&to, out);
 }
+
+void box_say_notes(const struct profile *p, enum box_kind kind) {
+    for (uint32_t i = 0; kind != BOX_PEAK && i < p->n_notes; i++)
+        say_warning("%s", profile_text(p, p->notes[i]));
+}

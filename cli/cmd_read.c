@@ -36,7 +36,7 @@ static int write_kind(const struct image *m, const struct vt_box *b, enum box_ki
     struct profile *p = box_profile(m, b, kind);
     int status = box_write(p, path, s);
     if (status == EXIT_FINE) say_written(p, kind, path);
-    for (uint32_t i = 0; i < p->n_notes; i++) say_warning("%s", profile_text(p, p->notes[i]));
+    box_say_notes(p, kind);
     profile_free(p);
     return status;
 }
@@ -45,7 +45,7 @@ static void say_process(const struct image *m, const struct vt_box *b) {
     (void)fprintf(stderr, "vitrine: %s: process %u", text_shown(m->name), b->pid);
     if (m->signal > 0 && m->signal < 65)
         (void)fprintf(stderr, ", signal %d (%s)", m->signal, strsignal(m->signal));
-    if (!m->is_core)
+    else if (!m->is_core)
         (void)fputs(b->state == VT_BOX_ENDED ? ", which ended by itself"
                                              : ", which runs, or ended without its exit handlers",
                     stderr);
@@ -79,6 +79,22 @@ static void choose_prefix(const struct settings *s, const char *file, uint32_t p
         (void)snprintf(out, PATH_MAX, "%s", s->output);
 }
 
+/* Of a core file whose process had a black box. */
+static int read_moved(const struct image *core, const struct vt_box *moved, const char *prefix,
+                      const struct settings *s) {
+    struct image m;
+    struct vt_box b;
+    struct report_error e;
+    char path[IMAGE_PATH];
+    if (image_open_moved(core, moved, path, &m, &b, &e) != 0) {
+        say_error("%s", e.line);
+        return EXIT_COULD_NOT;
+    }
+    int status = write_all(&m, &b, prefix, s);
+    image_close(&m);
+    return status;
+}
+
 static int read_one(const struct settings *s, const char *file, bool has_many) {
     struct image m;
     struct vt_box b;
@@ -91,7 +107,8 @@ static int read_one(const struct settings *s, const char *file, bool has_many) {
     }
     if (image_find_box(&m, &b, &e) == 0) {
         choose_prefix(s, file, b.pid, has_many, prefix);
-        status = write_all(&m, &b, prefix, s);
+        status = m.is_core && b.state == VT_BOX_MOVED ? read_moved(&m, &b, prefix, s)
+                                                      : write_all(&m, &b, prefix, s);
     } else {
         say_error("%s", e.line);
     }

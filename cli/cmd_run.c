@@ -103,13 +103,21 @@ static int set_options(const struct settings *s) {
     return is_set ? EXIT_FINE : EXIT_COULD_NOT;
 }
 
+/* What the user himself has in the options; NULL: nothing. */
+static const char *own_box(void) {
+    static const char name[] = "black_box=";
+    const char *own = getenv("VITRINE_BLACK_BOX"), *options = getenv("VITRINE");
+    if (own != NULL || options == NULL) return own;
+    const char *at = strstr(options, name);
+    return at != NULL ? strndup(at + strlen(name), strcspn(at + strlen(name), ",")) : NULL;
+}
+
 /* What is recorded is kept where it outlives the program; without a place for it, only who ends in order is reported on. The user's own
  * choice counts. */
 static bool set_boxes(struct boxes *b) {
-    const char *options = getenv("VITRINE");
     char path[PATH_MAX + 8];
-    *b = (struct boxes){.lock = -1};
-    if (getenv("VITRINE_BLACK_BOX") || (options && strstr(options, "black_box="))) return true;
+    *b = (struct boxes){.lock = -1, .of_user = own_box()};
+    if (b->of_user != NULL) return true;
     if (!boxes_begin(b)) return true;
     (void)snprintf(path, sizeof path, "%s/%%p", b->folder);
     return set_variable("VITRINE_BLACK_BOX", path);

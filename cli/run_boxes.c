@@ -33,25 +33,36 @@ static bool has_room(const char *folder) {
     return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES;
 }
 
-static bool make_in(const char *folder, char out[PATH_MAX]) {
+/* Processes of root may give up root before they record anything. Others may pass then, but not look: who does not know the name of the
+ * folder below, which is in the environment of the program, does not find it. */
+static bool make_below(const char *top, char out[PATH_MAX]) {
+    uint64_t secret[2];
+    if (getentropy(secret, sizeof secret) != 0) return false;
+    (void)snprintf(out, PATH_MAX, "%s/%016llx%016llx", top, (unsigned long long)secret[0],
+                   (unsigned long long)secret[1]);
+    return mkdir(out, 0700) == 0 && chmod(out, 01777) == 0 && chmod(top, 0711) == 0;
+}
+
+static bool make_in(const char *folder, struct boxes *b) {
     if (folder == NULL || folder[0] != '/' || strpbrk(folder, ",%") != NULL) return false;
-    if (snprintf(out, PATH_MAX / 2, "%s/" FOLDER_NAME "XXXXXX", folder) >= PATH_MAX / 2)
+    if (snprintf(b->top, sizeof b->top, "%s/" FOLDER_NAME "XXXXXX", folder) >= PATH_MAX / 2)
         return false;
-    return mkdtemp(out) != NULL; /* mode 0700 */
+    if (mkdtemp(b->top) == NULL) return false; /* mode 0700 */
+    if (geteuid() != 0 || !make_below(b->top, b->folder))
+        (void)snprintf(b->folder, sizeof b->folder, "%s", b->top);
+    return true;
 }
 
-static void remove_file(const char *folder, const char *name) {
+/* With what is in it; and with folders there, but no deeper: a program may have made any. */
+static void remove_folder(const char *folder, bool has_folders) {
     char path[PATH_MAX + NAME_MAX + 2];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    (void)unlink(path);
-}
-
-static void remove_folder(const char *folder) {
     DIR *d = opendir(folder);
     if (d == NULL) return;
-    for (const struct dirent *f; (f = readdir(d)) != NULL;)
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
-            remove_file(folder, f->d_name);
+    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
+        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0) continue;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+        if (unlink(path) != 0 && has_folders) remove_folder(path, /* has_folders */ false);
+    }
     (void)closedir(d);
     (void)rmdir(folder);
 }
@@ -76,7 +87,7 @@ static void remove_left(const char *parent) {
         (void)snprintf(path, sizeof path, "%s/%s", parent, f->d_name);
         int fd = lock_folder(path);
         if (fd < 0) continue;
-        remove_folder(path);
+        remove_folder(path, /* has_folders */ true);
         (void)close(fd);
     }
     (void)closedir(d);
@@ -85,21 +96,20 @@ static void remove_left(const char *parent) {
 bool boxes_begin(struct boxes *b) {
     const char *temporary = getenv("TMPDIR");
     const char *places[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", temporary, "/tmp"};
-    *b = (struct boxes){.lock = -1};
     for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
         bool is_memory = i < 2;
         if (places[i] == NULL || (is_memory && !has_room(places[i]))) continue;
         remove_left(places[i]);
-        if (!make_in(places[i], b->folder)) continue;
-        b->lock = lock_folder(b->folder);
+        if (!make_in(places[i], b)) continue;
+        b->lock = lock_folder(b->top);
         return true;
     }
-    b->folder[0] = '\0';
+    b->top[0] = '\0';
     return false;
 }
 
 void boxes_end(struct boxes *b) {
-    if (b->folder[0] != '\0') remove_folder(b->folder);
+    if (b->top[0] != '\0') remove_folder(b->top, /* has_folders */ true);
     if (b->lock >= 0) (void)close(b->lock);
 }
 
@@ -121,6 +131,12 @@ static int by_process_and_time(const void *a, const void *b) {
     return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
+/* And not a link to one: processes that are others' may write there. */
+static bool is_file(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Files that are no box are left out: the program may do there what it likes. */
 static struct list list_boxes(const struct boxes *b) {
     struct list l = {0};
@@ -132,7 +148,7 @@ static struct list list_boxes(const struct boxes *b) {
     for (const struct dirent *f; (f = readdir(d)) != NULL;) {
         struct left left;
         (void)snprintf(path, sizeof path, "%s/%s", b->folder, f->d_name);
-        if (f->d_name[0] == '.' || image_open(&m, path, &e) != 0) continue;
+        if (f->d_name[0] == '.' || !is_file(path) || image_open(&m, path, &e) != 0) continue;
         (void)snprintf(left.name, sizeof left.name, "%s", f->d_name);
         if (image_find_box(&m, &left.box, &e) == 0) *REPORT_PUSH(l.all, l.n, l.cap) = left;
         image_close(&m);
@@ -204,10 +220,11 @@ static unsigned write_one(const struct run *r, const struct settings *s, const s
         if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
         struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
         choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
-        if (!is_all && is_little(p))
-            n_left_out++;
-        else if (p->n_samples > 0 && box_write(p, path, &(struct settings){0}) == EXIT_FINE &&
-                 n_exec > 0)
+        bool is_left_out = !is_all && is_little(p);
+        n_left_out += is_left_out;
+        if (!is_left_out) box_say_notes(p, (enum box_kind)kind);
+        if (!is_left_out && p->n_samples > 0 &&
+            box_write(p, path, &(struct settings){0}) == EXIT_FINE && n_exec > 0)
             (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
         profile_free(p);
     }
@@ -221,6 +238,7 @@ static unsigned write_boxes(const struct run *r, const struct settings *s, const
     for (uint32_t i = 0; i < l->n; i++) {
         const struct vt_box *b = &l->all[i].box;
         if (i == 0 || b->pid != l->all[i - 1].box.pid) n_exec = 0;
+        r->boxes->has_lost |= b->n_lost_bytes > 0;
         bool is_replaced = b->state == VT_BOX_REPLACED;
         n_left_out += write_one(r, s, &l->all[i], is_replaced ? ++n_exec : 0, is_all);
     }
@@ -242,7 +260,7 @@ static bool has_heap_file(const struct run *r) {
 }
 
 void boxes_write(const struct run *r, const struct settings *s) {
-    if (r->boxes->folder[0] == '\0') return;
+    if (r->boxes->top[0] == '\0') return;
     struct list l = list_boxes(r->boxes);
     if (write_boxes(r, s, &l, /* is_all */ false) > 0 && !has_heap_file(r))
         (void)write_boxes(r, s, &l, /* is_all */ true);

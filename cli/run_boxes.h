@@ -5,8 +5,11 @@
 #include "cli/run.h"
 
 struct boxes {
-    char folder[PATH_MAX]; /* private; "" : there is none */
+    char top[PATH_MAX / 2]; /* ours alone; "": there is none */
+    char folder[PATH_MAX];  /* where they are: that, or below it */
     int lock;
+    bool has_lost;       /* somebody's had no room for all */
+    const char *of_user; /* the user's own choice of a file, as the options have it; NULL: none */
 };
 
 bool boxes_begin(struct boxes *b); /* false: there is no place for them */

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run_boxes.h"
 #include "cli/run_summary.h"
 #include "cli/symbolize.h"
 #include "report/estimate.h"
@@ -321,7 +322,15 @@ static void put_residence(const struct run *r) {
 }
 
 static void say_none(const struct run *r, const struct probe *p) {
-    if (WIFSIGNALED(r->ended))
+    if (r->boxes->has_lost)
+        say_warning("no %s profile: there was no room for the black box of '%s'; "
+                    "TMPDIR=DIR chooses another place",
+                    p->what, r->name);
+    else if (r->boxes->of_user != NULL && r->boxes->of_user[0] != '\0')
+        say_warning(
+            "no %s profile: 'vitrine read' makes one of the black box '%s', which was asked for",
+            p->what, r->boxes->of_user);
+    else if (WIFSIGNALED(r->ended))
         say_warning("no %s profile: a signal ended '%s' before one was due; "
                     "--every=10s writes them on the way",
                     p->what, r->name);

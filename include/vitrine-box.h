@@ -140,7 +140,7 @@ struct vt_box_place {
 
 enum vt_box_state {
     VT_BOX_LIVE,
-    VT_BOX_MOVED,   /* the tables are in the file whose name is at `file` */
+    VT_BOX_MOVED,   /* the tables are in the file whose name is at `file`; it is mapped at `base` */
     VT_BOX_ENDED,   /* it came to its exit handlers */
     VT_BOX_REPLACED /* it called exec: a later program of that process has another box */
 };
@@ -156,7 +156,7 @@ struct vt_box {
     uint64_t start_ns;     /* wall clock since 1970 */
     uint64_t file;         /* see VT_BOX_MOVED */
     uint64_t entry;        /* where the program begins: tells its module from the others */
-    uint64_t n_lost_bytes; /* that there was no room for */
+    uint64_t n_lost_bytes; /* that a black box had no room for: they are not in the file */
     uint32_t written, pad;
     /* samples */
     uint64_t sample_period, sample_since_ns, peak_number;

@@ -234,8 +234,15 @@ static bool find_in(const struct image *m, const struct image_segment *s, unsign
     return false;
 }
 
+/* gcore has the mapped file, too. */
+static void follow(const struct image *m, struct vt_box *b) {
+    struct vt_box mapped;
+    if (image_read(m, b->base, &mapped, sizeof mapped) && mapped.at == b->base &&
+        memcmp(mapped.magic, VT_BOX_MAGIC, sizeof mapped.magic) == 0)
+        *b = mapped;
+}
+
 int image_find_box(const struct image *m, struct vt_box *out, struct report_error *e) {
-    char path[4096];
     if (!m->is_core) {
         if (!read_file(m, 0, out, sizeof *out)) memset(out, 0, sizeof *out);
         return check_head(m, out, e);
@@ -245,14 +252,43 @@ int image_find_box(const struct image *m, struct vt_box *out, struct report_erro
     for (uint32_t i = 0; i < m->n_segments && !is_found; i++)
         is_found = find_in(m, &m->segments[i], piece, out);
     free(piece);
+    if (is_found && out->state == VT_BOX_MOVED) follow(m, out);
     if (!is_found)
         return report_fail(e, ENOENT,
                            "'%s' has nothing recorded by vitrine: the program ran without the "
                            "library, or had no sample yet",
                            m->name);
-    if (out->state == VT_BOX_MOVED && image_text(m, out->file, path, sizeof path))
-        return report_fail(e, ENOENT, "'%s': what was recorded is in the black box '%s'", m->name,
-                           path);
     out->pid = m->pid;
     return check_head(m, out, e);
+}
+
+/* A later process may have a file of the same name. The child of a fork has its parent's start. */
+static bool is_box_of(const struct vt_box *b, const struct image *core,
+                      const struct vt_box *moved) {
+    return b->start_ns == moved->start_ns && (core->pid == 0 || b->pid == core->pid);
+}
+
+int image_open_moved(const struct image *core, const struct vt_box *moved, char path[IMAGE_PATH],
+                     struct image *m, struct vt_box *out, struct report_error *e) {
+    struct report_error why;
+    if (!image_text(core, moved->file, path, IMAGE_PATH))
+        return report_fail(
+            e, ENOENT, "'%s': what was recorded is in a black box whose name is lost", core->name);
+    int error = image_open(m, path, &why);
+    if (error == -ENOENT)
+        return report_fail(e, ENOENT,
+                           "'%s': what was recorded was in the black box '%s', which is gone",
+                           core->name, path);
+    if (error != 0)
+        return report_fail(e, -error, "'%s': what was recorded is in a black box: %s", core->name,
+                           why.line);
+    error = image_find_box(m, out, e);
+    if (error == 0 && !is_box_of(out, core, moved))
+        error = report_fail(e, ENOENT,
+                            "'%s': what was recorded was in the black box '%s', which is another "
+                            "process's now",
+                            core->name, path);
+    m->signal = core->signal;
+    if (error != 0) image_close(m);
+    return error;
 }

@@ -16,6 +16,8 @@
 #include "report/error.h"
 #include "report/memory.h"
 
+#define IMAGE_PATH 4096
+
 struct image_segment {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* in the file */
@@ -49,7 +51,11 @@ bool image_read(const struct image *m, uint64_t address, void *out, uint64_t n_b
 /* A text that ends in NUL, of at most n_bytes - 1; false: it is not there, or longer. */
 bool image_text(const struct image *m, uint64_t address, char *out, uint64_t n_bytes);
 
-/* The head of the box. 0, or a negative errno with the line set. */
+/* The head of the box. 0, or a negative errno with the line set. Of a core file its state may be VT_BOX_MOVED: then the rest is in
+ * a black box, image_open_moved(). */
 int image_find_box(const struct image *m, struct vt_box *out, struct report_error *e);
+/* Opens the black box of the process whose core file this is, and gives its head; the same answers. `path` has its name, and must stay. */
+int image_open_moved(const struct image *core, const struct vt_box *moved, char path[IMAGE_PATH],
+                     struct image *m, struct vt_box *out, struct report_error *e);
 
 #endif

@@ -29,9 +29,10 @@ struct taking {
     struct profile *p;
     uint32_t *locations; /* of one stack */
     uint32_t n_locations, cap_locations;
-    uint64_t n_torn;    /* rows that were being written */
-    uint64_t n_damaged; /* that lead nowhere */
-    bool is_first_pass; /* over the mappings: the program's own come first */
+    uint64_t n_torn;            /* rows that were being written */
+    uint64_t n_damaged;         /* that lead nowhere */
+    uint64_t n_uncounted_bytes; /* allocated, as exact mode told, and in no row */
+    bool is_first_pass;         /* over the mappings: the program's own come first */
 };
 
 /* ---- rows */
@@ -94,6 +95,8 @@ static uint32_t stack_of(struct taking *t, uint32_t id, bool is_interrupted) {
     t->n_locations = 0;
     uint64_t n = read_entry(t, id, &entry) ? entry & 0xff : 0;
     if (n > 0 && !image_read(t->m, t->b->region[VT_BOX_WORDS] + (entry >> 8) * 8, pc, n * 8)) n = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (pc[i] == 0) n = 0; /* it had no room */
     if (n == 0 && id != 0) t->n_damaged++;
     for (uint64_t i = 0; i < n; i++)
         push_location(t, pc[i] - (pc[i] > 0 && (i > 0 || !is_interrupted) ? 1 : 0));
@@ -299,7 +302,9 @@ static void add_exact_tables(struct taking *t, struct exact_sums *sums) {
     bool is_whole =
         (told_alloc == sums->alloc.bytes && told_live == sums->inuse.bytes) ||
         (told_alloc == sums->alloc.requested_bytes && told_live == sums->inuse.requested_bytes);
-    if (t->b->exact_run == 1 && !is_whole) t->n_torn++;
+    if (t->b->exact_run == 1 && !is_whole && t->b->n_lost_bytes == 0) t->n_torn++;
+    if (t->b->exact_run == 1 && t->b->n_lost_bytes > 0 && told_alloc > sums->alloc.bytes)
+        t->n_uncounted_bytes = told_alloc - sums->alloc.bytes;
     sums->told_live = (int64_t)told_live;
     free(blocks);
     free(one);
@@ -509,6 +514,18 @@ bool box_has(const struct vt_box *b, enum box_kind kind) {
     return b->table[VT_BOX_SITES].n > 0;
 }
 
+static void note_no_room(struct taking *t) {
+    char counted[64] = "";
+    if (t->n_uncounted_bytes > 0)
+        (void)snprintf(counted, sizeof counted, ", and with them %.3g MB that were allocated",
+                       (double)t->n_uncounted_bytes / 1e6);
+    profile_note(t->p,
+                 "'%s': there was no room for all: %.3g MB of tables and %llu rows or stacks are "
+                 "missing%s",
+                 t->m->name, (double)t->b->n_lost_bytes / 1e6, (unsigned long long)t->n_damaged,
+                 counted);
+}
+
 struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind) {
     struct taking t = {.m = m, .b = b, .p = profile_new()};
     if (kind == BOX_CPU)
@@ -520,10 +537,10 @@ struct profile *box_profile(const struct image *m, const struct vt_box *b, enum 
     if (t.n_torn > 0)
         profile_note(t.p, "'%s': %llu of its rows were being written when the process ended",
                      m->name, (unsigned long long)t.n_torn);
-    if (t.n_damaged > 0)
+    if (b->n_lost_bytes > 0)
+        note_no_room(&t);
+    else if (t.n_damaged > 0)
         profile_note(t.p, "'%s': %llu of its rows or stacks cannot be read", m->name,
                      (unsigned long long)t.n_damaged);
-    if (b->n_lost_bytes > 0)
-        profile_note(t.p, "'%s': there was no room for all: some stacks are missing", m->name);
     return t.p;
 }

@@ -17,6 +17,7 @@
 #include "dump/names.h"
 #include "life/life.h"
 #include "os/box_file.h"
+#include "os/upcalls.h"
 #include "probe/upcalls.h"
 #include "stack/upcalls.h"
 
@@ -52,6 +53,11 @@ VT_COLD void vt__life_box_attend(void) {
     (void)make(/* is_child */ true); /* without a file it goes on in memory */
     vt__box_calm();
     atomic_store(&box.is_attending, false);
+}
+
+VT_COLD void vt__life_box_is_full(const char *path) {
+    vt__warn("no room for more in black box", path,
+             ": if the process is killed, what it records from now on is lost");
 }
 
 /* Of the options; another library's names for them keep the box. */

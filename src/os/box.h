@@ -42,6 +42,9 @@ extern struct vt_box_span {
     void (*place)(unsigned which, void **at, size_t *n_bytes); /* where a region goes */
     /* Room on the disk for what is there, so that writing to it cannot fail. 0 or -errno. */
     int (*make_room)(void *at, size_t n_bytes);
+    void (*lose)(
+        size_t
+            n_bytes); /* so much that belongs into it is elsewhere: it counts, and says so once */
 } vt__box_span;
 VT_INLINE bool vt__box_has_file(void) { return vt__box_span.base != NULL; }
 VT_INLINE bool vt__box_holds(const void *at) {

@@ -3,9 +3,9 @@
  *   file     | head | first entries ... | entries ... | words ... | counts ... | tasks ... | tables ...      sparse, a gigabyte long
  *   memory   the same from `base` on, mapped shared; the descriptor is closed
  *
- * Each region has its place for good. A piece gets its room on the disk when the region grows (MADV_POPULATE_WRITE, Linux 5.14),
- * and if there is none the region does not grow: a full disk is like memory that is short, and never a SIGBUS. Older kernels
- * have no such call: there the file is small, and has all its room from the beginning.
+ * Each region has its place for good. A piece gets its room on the disk when the region grows (MADV_POPULATE_WRITE, Linux 5.14).
+ * If there is none, memory takes the piece's place: the process loses nothing, who reads the file misses it, and a SIGBUS there never
+ * is. Older kernels have no such call: there the file is small, and has all its room from the beginning.
  *
  * Nobody calls msync: what a process has written to a shared mapping is in the file when it is dead. If the machine dies, it may not be.
  *
@@ -13,7 +13,8 @@
  * puts the copy, which is its own memory, where the file was. Its own file is made later, if it ever has something to
  * record: most children call exec.
  *
- * Climate: host, no malloc.   Owns: the mapping, the guard.   Locks: none; who starts or forks is alone.
+ * Climate: host, no malloc; making room: signal.   Owns: the mapping, the guard.   Locks: who starts or forks is alone. Who makes room
+ * holds signals back and has `is_settling`: no handler waits for the code that it interrupted.
  */
 #include "os/box_file.h"
 
@@ -24,6 +25,7 @@
 #include "base/text.h"
 #include "os/draft.h"
 #include "os/impl.h"
+#include "os/upcalls.h"
 
 #define MADVISE_WIPE_ON_FORK 18   /* MADV_WIPEONFORK, Linux 4.14 */
 #define MADVISE_POPULATE_WRITE 23 /* MADV_POPULATE_WRITE, Linux 5.14 */
@@ -33,6 +35,7 @@
 #define WHOLE_BYTES MiB(32) /* of a file that has all its room at once */
 #define LEAST_BYTES MiB(8)
 #define N_NAMES 100
+#define SETTLING_NS 20000 /* about as long as a piece takes */
 _Static_assert(sizeof(struct vt_box) <= HEAD_BYTES, "the regions come behind the head");
 
 static const size_t most_bytes[VT_BOX_N_REGIONS] = {
@@ -46,6 +49,9 @@ static struct {
     bool
         is_detached; /* what is at base is memory of our own: the child of a fork, without a file so far */
     _Atomic size_t n_room;
+    _Atomic bool is_settling;
+    size_t n_settled
+        [VT_BOX_N_REGIONS]; /* bytes of each that are in the file, or in memory, for good */
     volatile struct vt_box_guard *guard;
     /* the copy that a child finds, as long as the fork takes */
     char *copy;
@@ -75,17 +81,62 @@ static void place(unsigned which, void **at, size_t *n_bytes) {
 static int populate(void *at, size_t n_bytes) {
     int err = vt__os_forced_failure(VT_CALL_POPULATE);
     if (err != 0) return -EINVAL; /* as a kernel that does not know it */
-    return (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADVISE_POPULATE_WRITE, 0, 0, 0);
+    err = (int)vt__syscall(SYS_madvise, (long)at, (long)n_bytes, MADVISE_POPULATE_WRITE, 0, 0, 0);
+    return err == -EFAULT ? -ENOSPC : err; /* writing there would be a SIGBUS */
+}
+
+static int make_room_in_file(void *at, size_t n_bytes) {
+    size_t before = atomic_fetch_add_explicit(&file.n_room, n_bytes, memory_order_relaxed);
+    int err = before + n_bytes > MAX_ROOM ? -ENOSPC : populate(at, n_bytes);
+    if (err != 0) atomic_fetch_sub_explicit(&file.n_room, n_bytes, memory_order_relaxed);
+    return err;
+}
+
+static void lose(size_t n_bytes) {
+    uint64_t before = __atomic_fetch_add(&vt__box->n_lost_bytes, n_bytes, __ATOMIC_RELAXED);
+    if (before == 0 && !file.is_detached) vt__life_box_is_full(file.path);
+}
+
+static int make_room_in_memory(void *at, size_t n_bytes) {
+    void *got = NULL;
+    lose(n_bytes);
+    return vt__os_program_mmap(at, n_bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0,
+                               &got);
+}
+
+static unsigned region_at(const void *at) {
+    size_t offset = (size_t)((const char *)at - vt__box_span.base);
+    unsigned which = 0;
+    while (which + 1 < VT_BOX_N_REGIONS && region_start(which + 1) <= offset) which++;
+    return which;
+}
+
+/* Whoever came before may have settled some of it: that is in use already. What is in VT_BOX_TABLES is found by its address, and so
+ * can be anywhere: box_take.c. */
+static int settle(unsigned which, void *at, size_t n_bytes) {
+    char *first = vt__box_span.base + region_start(which);
+    size_t end = (size_t)((char *)at - first) + n_bytes;
+    size_t from = vt_max(end - n_bytes, file.n_settled[which]);
+    if (from >= end) return 0;
+    int err = make_room_in_file(first + from, end - from);
+    if (err != 0 && which != VT_BOX_TABLES) err = make_room_in_memory(first + from, end - from);
+    if (err != 0) return err;
+    vt__os_core(first + from, end - from, /* is_wanted */ true);
+    file.n_settled[which] = end;
+    return 0;
 }
 
 static int make_room(void *at, size_t n_bytes) {
+    if (file.is_detached) vt__os_core(at, n_bytes, /* is_wanted */ true);
     if (file.is_roomy || file.is_detached) return 0;
-    size_t before = atomic_fetch_add_explicit(&file.n_room, n_bytes, memory_order_relaxed);
-    int err = before + n_bytes > MAX_ROOM ? -ENOSPC : populate(at, n_bytes);
-    if (err != 0) {
-        atomic_fetch_sub_explicit(&file.n_room, n_bytes, memory_order_relaxed);
-        __atomic_fetch_add(&vt__box->n_lost_bytes, n_bytes, __ATOMIC_RELAXED);
-    }
+    uint64_t mask = vt__os_hold_signals(UINT64_MAX);
+    /* acquire: what the last one settled; pairs with the release below */
+    while (atomic_exchange_explicit(&file.is_settling, true, memory_order_acquire))
+        vt__os_sleep_ns(SETTLING_NS);
+    int err = settle(region_at(at), at, n_bytes);
+    atomic_store_explicit(&file.is_settling, false, memory_order_release);
+    vt__os_restore_signals(mask);
     return err;
 }
 
@@ -111,6 +162,12 @@ static int choose_length(size_t most) {
     return 0;
 }
 
+/* Of what is mapped at once and used from its beginning on: gcore would write all of it. */
+static void leave_out_of_cores(char *at, size_t n_used, size_t n_bytes) {
+    n_used = vt_round_up(n_used, VT_OS_PAGE);
+    if (n_used < n_bytes) vt__os_core(at + n_used, n_bytes - n_used, /* is_wanted */ false);
+}
+
 /* The head has its room, and so has the rest on a kernel that cannot make it later. */
 static int map_with_room(int fd, void **base) {
     int err = choose_length(SIZE_MAX);
@@ -118,6 +175,7 @@ static int map_with_room(int fd, void **base) {
     if (err == 0) err = map_shared(NULL, whole_bytes(), 0, fd, 0, base);
     if (err != 0) return err;
     err = populate(*base, HEAD_BYTES);
+    if (err == 0) leave_out_of_cores(*base, HEAD_BYTES, whole_bytes());
     if (err != -EINVAL) return err;
     vt__os_unmap(*base, whole_bytes());
     *base = NULL;
@@ -226,7 +284,8 @@ static void move_head(void *base) {
     struct vt_box *old = vt__box, *b = base;
     old->state = VT_BOX_MOVED;
     old->file = (uintptr_t)file.path;
-    vt__box_span = (struct vt_box_span){base, whole_bytes(), place, make_room};
+    old->base = b->base;
+    vt__box_span = (struct vt_box_span){base, whole_bytes(), place, make_room, lose};
     vt__box = b;
 }
 
@@ -259,12 +318,14 @@ static int move_tables(int fd) {
         struct extent e = extent_of(i);
         err = write_at(fd, e.at, e.n_used, (size_t)(e.at - vt__box_span.base));
         n_room += e.n_used;
+        if (i > 0) file.n_settled[i - 1] = e.n_used;
     }
     if (err == 0 && file.is_roomy)
         err = (int)vt__syscall(SYS_fallocate, fd, 0, 0, (long)whole_bytes(), 0, 0);
     for (unsigned i = 0; err == 0 && i < N_EXTENTS; i++) {
         struct extent e = extent_of(i);
         err = map_shared(e.at, e.n_bytes, MAP_FIXED, fd, (size_t)(e.at - vt__box_span.base), &got);
+        if (err == 0) leave_out_of_cores(e.at, e.n_used, e.n_bytes);
     }
     atomic_store_explicit(&file.n_room, n_room, memory_order_relaxed);
     return err;
@@ -334,12 +395,15 @@ static void put_copy_in_place(void) {
         vt__os_program_mmap(e.at, e.n_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0, &got);
         size_t n = file.n_copied[i];
+        leave_out_of_cores(e.at, n, e.n_bytes);
         if (n > 0) vt__os_program_mremap(from, n, n, MREMAP_MAYMOVE | MREMAP_FIXED, e.at, &got);
         from += n;
     }
     file.copy = NULL;
     file.is_detached = true;
     file.inode = 0;
+    /* a thread that is not here may have been at it; relaxed: there is no other */
+    atomic_store_explicit(&file.is_settling, false, memory_order_relaxed);
 }
 
 bool vt__box_detach(void) {

@@ -1,4 +1,9 @@
-/* box_take.c - memory for tables that the box leads to. See box.h. Climate: malloc.   Owns: how much is taken.   Locks: none. */
+/* box_take.c - memory for tables that the box leads to. See box.h.
+ *
+ * A table for which a black box has no room is in memory: the process goes on with it, and who reads the box misses it.
+ *
+ * Climate: malloc.   Owns: how much is taken.   Locks: none.
+ */
 #include "os/box.h"
 
 #define FROM_ARENA KiB(8) /* below this memory shares an OS page with others' */
@@ -14,7 +19,7 @@ static void *take_from_file(size_t n_bytes, size_t align) {
     do {
         start = vt_round_up(at, align);
         if (!vt__region_ready(&tables.region, start + n)) {
-            __atomic_fetch_add(&vt__box->n_lost_bytes, n, __ATOMIC_RELAXED);
+            vt__box_span.lose(n);
             return NULL;
         }
         /* relaxed: only the room is shared */
@@ -25,7 +30,8 @@ static void *take_from_file(size_t n_bytes, size_t align) {
 
 void *vt__box_take(size_t n_bytes, size_t align) {
     void *at = NULL;
-    if (vt__box_has_file()) return take_from_file(n_bytes, align);
+    if (vt__box_has_file()) at = take_from_file(n_bytes, align);
+    if (at != NULL) return at;
     if (n_bytes < FROM_ARENA) return vt__arena_take(n_bytes, align);
     return vt__os_map(vt_round_up(n_bytes, VT_OS_PAGE), &at) == 0 ? at : NULL;
 }

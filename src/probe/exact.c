@@ -82,20 +82,34 @@ _Static_assert(offsetof(struct vt_exact_table, thread) == offsetof(struct vt_box
                    sizeof(struct vt_box_exact_row) == VT_CACHE_LINE,
                "vitrine-box.h; a malloc and its free write one line");
 
+/* Where to hang a new table: those that a black box had no room for come behind the others, so that its reader finds these. */
+static struct vt_exact_table **place_in_chain(const struct vt_exact_table *t) {
+    struct vt_exact_table **at = &exact.tables;
+    if (!vt__box_has_file() || vt__box_holds(t)) return at;
+    while (*at != NULL && vt__box_holds(*at)) at = &(*at)->next;
+    return at;
+}
+
 /* Under the lock. */
 static struct vt_exact_table *add_new_table(uint32_t thread) {
     struct vt_exact_table *t = vt__box_take(sizeof(*t), VT_CACHE_LINE);
     if (t == NULL) return NULL;
     t->thread = thread;
-    t->next = exact.tables;
-    exact.tables = t;
-    vt__box_begun()->exact_tables = (uintptr_t)t;
+    struct vt_exact_table **at = place_in_chain(t);
+    t->next = *at;
+    *at = t;
+    vt__box_begun()->exact_tables = (uintptr_t)exact.tables;
     return t;
 }
 
 /* ---- notes ---- */
 
 static uint8_t epoch_now(void) { return atomic_load_explicit(&exact.epoch, memory_order_relaxed); }
+
+/* gcore has reserved addresses, too, and who reads a core file needs no notes. */
+static void keep_out_of_cores(void *notes, size_t n_slices) {
+    vt__os_core(notes, n_slices * NOTE_BYTES, /* is_wanted */ false);
+}
 
 static int open_notes(void) {
     void *at = NULL;
@@ -109,6 +123,7 @@ static int open_notes(void) {
     bool is_reserved =
         vt__os_address_limit() == SIZE_MAX && vt__os_reserve(n * NOTE_BYTES, VT_OS_PAGE, &at) == 0;
     if (!is_reserved) at = (void *)vt__os_draw_place(COMMIT_SLICES * NOTE_BYTES, MiB(2));
+    if (is_reserved) keep_out_of_cores(at, n);
     exact.n_slices = n;
     exact.n_reserved = is_reserved ? n : 0;
     exact.notes = at;
@@ -124,9 +139,11 @@ void vt__probe_few_addresses(size_t n_slices) {
 
 /* Two threads may come at once: committing twice does no harm, mapping does. */
 static bool map_notes(size_t first, size_t n_slices) {
+    struct note *at = exact.notes + first * NOTES_PER_SLICE;
     vt_lock(&vt__probe_lock);
-    bool is_done = exact.is_committed[first / COMMIT_SLICES] != 0 ||
-                   vt__os_map_at(exact.notes + first * NOTES_PER_SLICE, n_slices * NOTE_BYTES) == 0;
+    bool is_there = exact.is_committed[first / COMMIT_SLICES] != 0;
+    bool is_done = is_there || vt__os_map_at(at, n_slices * NOTE_BYTES) == 0;
+    if (is_done && !is_there) keep_out_of_cores(at, n_slices);
     if (is_done) exact.is_committed[first / COMMIT_SLICES] = 1;
     vt_unlock(&vt__probe_lock);
     return is_done;

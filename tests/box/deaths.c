@@ -1,8 +1,9 @@
 /* deaths.c - a program that knows what it holds and what time it took, and then dies in the way it is told.
  *
- *   deaths [child] [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [DEATH]
+ *   deaths [child] [drop] [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [DEATH]
  *
  *   child: all of it in a child, whose parent does nothing but wait
+ *   drop: all of it as nobody, after giving up root
  *
  *   DEATH: exit _exit int term abort segv kill exec clone wait endless
  *
@@ -138,6 +139,10 @@ static void be_a_child(void) {
     _exit(0);
 }
 
+static void be_nobody(void) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(9);
+}
+
 int main(int argc, char **argv) {
     const char *how = "exit";
     double seconds = 0;
@@ -157,6 +162,8 @@ int main(int argc, char **argv) {
             is_forking = 1;
         else if (strcmp(argv[i], "child") == 0)
             be_a_child();
+        else if (strcmp(argv[i], "drop") == 0)
+            be_nobody();
         else
             how = argv[i];
     }

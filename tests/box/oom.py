@@ -63,15 +63,20 @@ try:
         held = sums(os.path.join(place, found[0]), "inuse_space").get("grow", 0)
         check("group: what held the memory", 0.5 * LIMIT < held < 1.1 * LIMIT, True)
     # the OOM killer under `vitrine run`
-    place = os.path.join(folder, "run")
-    status, text, errors = run(VITRINE, "run", "-o", place, "--rate=64K", "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec {DEATHS} grow=200')
-    check("OOM killer: status", status, 137)
-    check_has("OOM killer: how it ended", errors, "was ended by signal 9 (Killed)")
-    found = [f for f in glob.glob(place + "/*.heap") if "peak" not in f and "exec" not in f]
-    check("OOM killer: one profile", len(found), 1)
-    if found:
-        held = sums(found[0], "inuse_space").get("grow", 0)
-        check("OOM killer: what held the memory", 0.5 * LIMIT < held < 1.2 * LIMIT, True)
+    for way in ("--rate=64K", "--exact", "--cpu"):
+        what, place = f"OOM killer, {way}", os.path.join(folder, "run" + way)
+        status, text, errors = run(VITRINE, "run", "-o", place, way, "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec {DEATHS} burn=200 grow=200',
+                                   env={"VITRINE": "cpu_frequency=1000"})
+        check(f"{what}: status", status, 137)
+        check_has(f"{what}: how it ended", errors, "was ended by signal 9 (Killed)")
+        ending = "cpu" if way == "--cpu" else "heap"
+        found = [f for f in glob.glob(place + "/*." + ending) if "peak" not in f and "exec" not in f]
+        check(f"{what}: one profile", len(found), 1)
+        if found and way == "--cpu":
+            check_near(f"{what}: time in burn", sums(found[0], "cpu").get("burn", 0) / 1e9, 0.2, 0.04)
+        elif found:
+            held = sums(found[0], "inuse_space").get("grow", 0)
+            check(f"{what}: what held the memory", 0.5 * LIMIT < held < 1.2 * LIMIT, True)
     # rises that come again: the last four stay
     status, text, errors, place = go("ring", "heap_oom=60,sample=64K,heap_profile=p,retain=0", "grow=40", "times=6", "exit", wrap=wrap)
     check("ring: it ended", status, 0)

@@ -104,6 +104,46 @@ else:
     print("skipped: no audit library")
 
 # ---- disks that are full
+FULL = "vitrine: warning: no room for more in black box '"
+MISSING = "there was no room for all: "
+
+
+def check_full(what, box, way):
+    """Who ends in order loses nothing; of who is killed it is told that something is lost."""
+    prefix = os.path.join(folder, "full." + what.replace(" ", "").replace(",", "."))
+    for end in (("exit",), ("fork", "exit")):
+        status, text, errors = go(box, "threads=8", *end, options=f"{way},heap_profile={prefix}.%p")
+        truth = truth_of(text)
+        check(f"{what}: the program goes on", status, 0)
+        lines = [line for line in errors.splitlines() if "cannot make black box" not in line]  # a child has none, either
+        check(f"{what}: a line at most", [line.startswith(FULL) for line in lines] in ([], [True]), True)
+        for pid, more in ((truth["pid"], 0), *(((truth["child"], 6553600),) if "child" in truth else ())):
+            found = glob.glob(f"{prefix}.{int(pid)}.0001.heap")
+            check(f"{what}: what ended in order has all", [ours(sums(f, "inuse_space")) for f in found], [truth["keep"] + more])
+        for left in glob.glob(box + "*"):
+            os.unlink(left)
+    status, text, errors = go(box, "threads=8", "kill", options=way)
+    status, _, told = run(VITRINE, "read", "-o", prefix, box)
+    check(f"{what}: it is read", status, 0)
+    is_whole = os.path.exists(prefix + ".heap") and ours(sums(prefix + ".heap", "inuse_space")) == truth_of(text)["keep"]
+    check(f"{what}: whole, or it is told", (FULL in errors, MISSING in told), (not is_whole, not is_whole))
+    os.unlink(box)
+
+
+def check_full_run(what, small, way, end):
+    place = os.path.join(folder, what.replace(" ", "").replace(",", "."))
+    status, text, errors = run(*small, VITRINE, "run", way, "-o", place, DEATHS, "threads=60", end, env={"TMPDIR": disk, "XDG_RUNTIME_DIR": ""})
+    check(f"{what}: status", status, 0 if end == "exit" else 137)
+    check_has(f"{what}: the program says it", errors, FULL)
+    found = [f for f in glob.glob(place + "/*.heap") if "peak" not in f]
+    held = [ours(sums(f, "inuse_space")) for f in found]
+    if end == "exit":
+        check(f"{what}: what ended in order has all", held, [truth_of(text)["keep"]])
+    else:
+        check_has(f"{what}: so does the report", errors, MISSING)
+        check(f"{what}: no false reason", "before one was due" in errors, False)
+
+
 if IS_ROOT:
     disk = os.path.join(folder, "disk")
     os.mkdir(disk)
@@ -114,15 +154,25 @@ if IS_ROOT:
         try:
             box = os.path.join(disk, "x.box")
             for way in ("sample=1", "exact"):
-                status, text, errors = go(box, "threads=8", "exit", options=way)
-                check(f"{size} KiB, {way}: the program goes on", status, 0)
-                check(f"{size} KiB, {way}: a line at most", len(errors.splitlines()) <= 1, True)
-                if os.path.exists(box):
-                    status, _, errors = run(VITRINE, "read", "-o", os.path.join(folder, "full"), box)
-                    check(f"{size} KiB, {way}: it is read", status, 0)
-                    os.unlink(box)
+                check_full(f"{size} KiB, {way}", box, way)
+            with open(os.path.join(disk, "filler"), "wb") as f:
+                f.write(bytes(size << 10))
+            errors = go(box, "exit")[2]
+            check(f"{size} KiB, none left: there is none, and why", (os.path.exists(box), errors), (False, f"vitrine: warning: cannot make black box '{box}': no space left on device\n"))
+            os.unlink(os.path.join(disk, "filler"))
+            profile = os.path.join(folder, f"full.{size}.cpu")
+            status, text, errors = go(box, "burn=200", "exit", options=f"cpu_profile={profile},cpu_frequency=1000")
+            check(f"{size} KiB, CPU: all the time", (status, sums(profile, "cpu").get("burn", 0) > 0.15e9), (0, True))
         finally:
             subprocess.run(["umount", "-l", disk])
+    # the same under `vitrine run`: what is not in the report is told
+    small = ("unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=128k tmpfs {disk} && exec "$@"', "sh")
+    if subprocess.run([*small, "true"], capture_output=True).returncode != 0:
+        print("skipped: no small temporary folder can be made")
+    else:
+        for way in ("--rate=1", "--exact"):
+            for end in ("exit", "kill"):
+                check_full_run(f"full TMPDIR, {way}, {end}", small, way, end)
 else:
     print("skipped: only root mounts a small disk")
 

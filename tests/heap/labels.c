@@ -1,6 +1,8 @@
 /* labels.c - a program whose blocks are told apart by labels, threads and ages; labels.sh knows how many there are of each. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "vitrine.h"
@@ -22,7 +24,7 @@ static void *in_thread(void *to) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     static void *inner[N_MAX], *outer[N_MAX], *bare[N_MAX], *theirs[N_MAX];
     pthread_t t;
     if (vt_label_push("request", "upload") != 0 || vt_label_push("user", "anna") != 0) return 2;
@@ -34,5 +36,6 @@ int main(void) {
     nanosleep(&(struct timespec){0, 150000000}, NULL);
     give(inner, 10); /* they keep their labels */
     if (pthread_create(&t, NULL, in_thread, theirs) != 0 || pthread_join(t, NULL) != 0) return 3;
+    if (argc > 1 && strcmp(argv[1], "kill") == 0) raise(SIGKILL);
     return 0;
 }
