@@ -63,6 +63,29 @@ for end, status in ENDS.items():
         if end not in ("exit", "exec", "_exit"):
             check_has(f"{what}: how it ended", errors, f"was ended by signal {status - 128} ")
 
+# what is not in a box is said to be lost, where it was asked for: no zeros, no empty tables
+for options, what, heading in ((("--contention",), "waits", "time waited"), (("--lifetimes",), "ages of blocks", "lived at most:\n"),
+                               (("--mmap",), "the program's own mappings", "mapped by the program itself"), (("--exact", "--lifetimes"), "ages of blocks", "lived at most:\n")):
+    for end, why in (("kill", "signal 9 ended 'deaths', and they are written at exit"), ("_exit", "process PID ended without its exit handlers, which write them"),
+                     ("exit", None)):
+        seen, text, errors, place = vrun(f"lost-{'-'.join(options)}-{end}", *options, DEATHS, end)
+        line = f"lost: {what}: {why}\n".replace("PID", str(int(truth_of(text)["pid"])))
+        check(f"{' '.join(options)}, {end}: lost, or there", (line in errors, heading in errors), (why is not None, why is None))
+        check(f"{' '.join(options)}, {end}: no file without waits", os.path.exists(place + "/deaths.contention"), why is None and "--contention" in options)
+_, _, errors, _ = vrun("lost-in-child", "--contention", "sh", "-c", f"{DEATHS} kill; :")
+check("--contention, a child that is killed", ("lost: waits: process" in errors, "time waited" in errors), (True, False))
+
+# the state at death comes last in the heap over time
+for way, options in WAYS.items():
+    _, _, _, place = vrun(f"over-time-{way}", *options, "--heap", "--every=1M", "--json", DEATHS, "grow=8", "burn=50", "kill", env={"VITRINE": "cpu_frequency=1000"})
+    over_time = json.load(open(place + "/deaths.run.json"))["probes"][0]["over_time"]
+    last = json.loads(out(VITRINE, "raw", "--json", last_heap(place)[-1]))["duration_ns"] / 1e9
+    check(f"over time, {way}: no two at the start", sum(p["seconds"] == 0 for p in over_time), 0)
+    check(f"over time, {way}: the last is of the end", abs(over_time[-1]["seconds"] - last) < 1e-6 and last > over_time[-2]["seconds"], True)
+    check(f"over time, {way}: and has what was in use then", over_time[-1]["inuse_space"] < 2 * 10649600, True)
+    for path in glob.glob(place + "/deaths.cpu"):
+        check_near("duration of CPU time", json.loads(out(VITRINE, "raw", "--json", path))["duration_ns"] / 1e9, last, 0.01)
+
 # nothing is left behind
 check("no folder is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
 
