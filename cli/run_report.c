@@ -155,21 +155,44 @@ static struct profile *read_last(const struct run *r, const struct dumps *d) {
     return p;
 }
 
-/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of the child with the
- * largest. Its last profile goes to *figures. */
+/* What was allocated in all; of other kinds, the time that the profile tells of. */
+static double weight_of(const struct profile *p) {
+    uint32_t type = profile_find_type(p, "alloc_space");
+    return profile_total(p, type == PROFILE_NONE ? p->default_type : type);
+}
+
+/* The child that allocated most, took most time or waited longest. Its last profile goes to *figures. NULL: there is none. */
+static const struct dumps *choose_child(const struct found *f, const struct run *r,
+                                        struct profile **figures) {
+    const struct dumps *best = NULL;
+    *figures = NULL;
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (f->all[i].pid == r->pid) continue;
+        struct profile *p = read_last(r, &f->all[i]), *less = p;
+        if (best == NULL || (p && (*figures == NULL || weight_of(p) > weight_of(*figures)))) {
+            less = *figures;
+            best = &f->all[i];
+            *figures = p;
+        }
+        profile_free(less);
+    }
+    return best;
+}
+
+/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of a child. The last profile
+ * goes to *figures. */
 static const struct dumps *choose(const struct found *f, const struct run *r,
                                   struct profile **figures) {
-    const struct dumps *own = NULL, *best = NULL;
+    const struct dumps *own = NULL;
     for (uint32_t i = 0; i < f->n; i++)
-        if (f->all[i].pid == r->pid)
-            own = &f->all[i];
-        else if (best == NULL || f->all[i].n_bytes > best->n_bytes)
-            best = &f->all[i];
-    *figures = own ? read_last(r, own) : NULL;
-    if (best == NULL || (*figures && (*figures)->n_samples > 0)) return own;
-    profile_free(*figures);
-    *figures = read_last(r, best);
-    return best;
+        if (f->all[i].pid == r->pid) own = &f->all[i];
+    struct profile *mine = own ? read_last(r, own) : NULL;
+    const struct dumps *child = mine && mine->n_samples > 0 ? NULL : choose_child(f, r, figures);
+    if (child == NULL)
+        *figures = mine;
+    else
+        profile_free(mine);
+    return child ? child : own;
 }
 
 /* ---- processes that did next to nothing */
@@ -205,10 +228,10 @@ static bool is_little(const struct run *r, const struct dumps *d) {
     if (d->n_bytes > LITTLE_FILE || d->last[0] == '\0') return false;
     struct profile *p = read_last(r, d);
     if (p == NULL) return false;
-    uint32_t type = profile_find_type(p, "alloc_space");
-    double total = profile_total(p, type == PROFILE_NONE ? p->default_type : type);
+    bool is_heap = profile_find_type(p, "alloc_space") != PROFILE_NONE;
+    double total = weight_of(p);
     profile_free(p);
-    return total < (type == PROFILE_NONE ? 1 : LITTLE_BYTES);
+    return total < (is_heap ? LITTLE_BYTES : 1);
 }
 
 /* Gives how many processes other than the chosen one lost their files. */
