@@ -255,6 +255,15 @@ static int64_t now_ns(clockid_t clock) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* After the program. The boxes go before anything is said that nobody may read: `vitrine run ... 2>&1 | head`. */
+static int finish(const struct settings *s, struct run *r) {
+    (void)signal(SIGPIPE, SIG_IGN);
+    boxes_write(r, s);
+    boxes_end(r->boxes);
+    run_report(r, s);
+    return WIFSIGNALED(r->ended) ? EXIT_SIGNAL + WTERMSIG(r->ended) : WEXITSTATUS(r->ended);
+}
+
 static int run_program(const char *path, const struct settings *s, struct run *r) {
     char **argv = report_alloc((s->n_files + 1) * sizeof *argv); /* ended by NULL */
     for (uint32_t i = 0; i < s->n_files; i++) argv[i] = (char *)s->files[i];
@@ -264,6 +273,7 @@ static int run_program(const char *path, const struct settings *s, struct run *r
     int status = start(path, argv);
     free(argv);
     if (status != 0) {
+        boxes_end(r->boxes);
         say_error("cannot run '%s': %s", s->files[0], strerror(status));
         return status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
     }
@@ -271,9 +281,7 @@ static int run_program(const char *path, const struct settings *s, struct run *r
     await(r);
     r->over_ns = now_ns(CLOCK_REALTIME);
     r->seconds = (double)(now_ns(CLOCK_MONOTONIC) - began_ns) / 1e9;
-    boxes_write(r, s);
-    run_report(r, s);
-    return WIFSIGNALED(r->ended) ? EXIT_SIGNAL + WTERMSIG(r->ended) : WEXITSTATUS(r->ended);
+    return finish(s, r);
 }
 
 static bool asks_nothing(const struct settings *s) {
@@ -306,7 +314,6 @@ static int run(struct settings *s) {
         return EXIT_COULD_NOT;
     if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
-    boxes_end(&boxes);
     free(r.cut_off);
     if (s->output == NULL) (void)rmdir(folder); /* if nothing was written */
     return status;

@@ -86,6 +86,17 @@ for way, options in WAYS.items():
     for path in glob.glob(place + "/deaths.cpu"):
         check_near("duration of CPU time", json.loads(out(VITRINE, "raw", "--json", path))["duration_ns"] / 1e9, last, 0.01)
 
+# a report that nobody reads: the profiles are whole, and the status is the program's
+read_end, write_end = os.pipe()
+os.close(read_end)
+place = os.path.join(folder, "unread")
+seen = subprocess.run([VITRINE, "run", "--rate=1", "-o", place, DEATHS, "kill"], stdout=subprocess.PIPE, stderr=write_end, timeout=300)
+os.close(write_end)
+check("nobody reads: the status", seen.returncode, 128 + 9)
+check_heap("nobody reads", place, truth_of(seen.stdout.decode()))
+check("nobody reads: the picture", len(glob.glob(place + "/*.svg")), 1)
+check("nobody reads: nothing is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
+
 # nothing is left behind
 check("no folder is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
 
