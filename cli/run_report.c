@@ -22,6 +22,7 @@
 
 #include "cli/run_summary.h"
 #include "cli/symbolize.h"
+#include "cli/terminal.h"
 #include "report/estimate.h"
 #include "report/read.h"
 #include "report/symbols.h"
@@ -412,6 +413,7 @@ struct subject {
     const char *what;                                   /* that is */
     struct profile *figures;                            /* the last one, without names; or NULL */
     bool has_names;                                     /* they are in the files */
+    bool has_colour;                                    /* who reads the report */
     const char *probe;                                  /* what made it */
     uint32_t n_others, n_left_out; /* other processes: with files, and with too little for them */
     struct summary *summary;
@@ -547,7 +549,7 @@ static void put_label(const struct subject *j, const char *key, const char *head
     struct view *v = view_new(j->figures, &o, &e);
     if (v == NULL) return;
     (void)fprintf(stderr, "%s:\n", heading);
-    (void)view_tags(v, &(struct view_print){.out = stderr}, &e);
+    (void)view_tags(v, &(struct view_print){.out = stderr, .has_colour = j->has_colour}, &e);
     view_free(v);
 }
 
@@ -563,7 +565,8 @@ static void put_mapped(const struct subject *j) {
     struct view *v = view_new(j->figures, &o, &e);
     if (v == NULL) return;
     (void)fputs("mapped by the program itself, since its start:\n", stderr);
-    view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES});
+    view_sites(v,
+               &(struct view_print){.out = stderr, .n_max = N_SITES, .has_colour = j->has_colour});
     view_free(v);
 }
 
@@ -592,7 +595,10 @@ static void put_subject(const struct subject *j) {
             (void)fprintf(stderr, "%s, by function, of %u stacks:\n", j->what, v->n_stacks);
         else
             (void)fprintf(stderr, "%s:\n", j->what);
-        view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES, .has_errors = true});
+        view_sites(v, &(struct view_print){.out = stderr,
+                                           .n_max = N_SITES,
+                                           .has_colour = j->has_colour,
+                                           .has_errors = true});
         put_more(j, v);
         (void)fprintf(stderr, "files:\n");
         draw(v, j, j->svg, /* is_page */ false);
@@ -646,7 +652,11 @@ static void put_others(const struct subject *j, const struct probe *p) {
 static void put_probe(const struct run *r, const struct settings *s, const struct probe *p,
                       struct symbolizing *y, struct summary *summary) {
     struct found found = find_files(r, p);
-    struct subject j = {.run = r, .asked = s, .probe = p->what, .summary = summary};
+    struct subject j = {.run = r,
+                        .asked = s,
+                        .probe = p->what,
+                        .summary = summary,
+                        .has_colour = terminal_has_colour(stderr)};
     const struct dumps *d = j.dumps = choose(&found, r, &j.figures);
     if (d == NULL) {
         say_none(r, p);
