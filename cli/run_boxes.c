@@ -199,26 +199,34 @@ static int64_t end_ns(const struct run *r, const struct list *l, uint32_t i) {
     return r->over_ns;
 }
 
+/* What the profile lacks, or may be wrong about. That of the peak lacks the same. */
+static void say_notes(const struct profile *p, enum box_kind kind) {
+    for (uint32_t i = 0; i < p->n_notes && kind != BOX_PEAK; i++)
+        say_warning("%s", profile_text(p, p->notes[i]));
+}
+
 /* Those of which there is little are left out, unless is_all; how many. */
 static unsigned write_one(const struct run *r, const struct settings *s, const struct left *left,
                           int64_t until_ns, unsigned n_exec, bool is_all) {
-    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX];
+    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX], name[PATH_MAX];
     struct image m;
     struct report_error e;
     (void)snprintf(from, sizeof from, "%s/%s", r->boxes->folder, left->name);
     unsigned n_left_out = 0;
     if (image_open(&m, from, &e) != 0) return 0;
-    m.name = left->name; /* the folder means nothing to the user */
+    (void)snprintf(name, sizeof name, "%s.%u", r->name, left->box.pid);
+    m.name = name; /* the folder means nothing to the user */
     for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
         if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
         struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
         if (until_ns > p->time_ns && p->time_ns > 0) p->duration_ns = until_ns - p->time_ns;
         choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
-        if (!is_all && is_little(p))
+        if (!is_all && is_little(p)) {
             n_left_out++;
-        else if (p->n_samples > 0 && box_write(p, path, &(struct settings){0}) == EXIT_FINE &&
-                 n_exec > 0)
-            (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+        } else if (p->n_samples > 0 && box_write(p, path, &(struct settings){0}) == EXIT_FINE) {
+            say_notes(p, (enum box_kind)kind);
+            if (n_exec > 0) (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+        }
         profile_free(p);
     }
     image_close(&m);

@@ -86,6 +86,22 @@ for way, options in WAYS.items():
     for path in glob.glob(place + "/deaths.cpu"):
         check_near("duration of CPU time", json.loads(out(VITRINE, "raw", "--json", path))["duration_ns"] / 1e9, last, 0.01)
 
+# a box without room is said to lack something
+tiny, deep = os.path.join(folder, "tiny"), os.path.join(folder, "deep")
+os.mkdir(tiny)
+out(CC, "-O1", "-g", "-x", "c", "-", "-o", deep, stdin=b"""#include <signal.h>
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void go_down(int n) { if (n > 0) go_down(n - 1); else kept = malloc(16000); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 200; i++) go_down(i); return raise(SIGKILL); }
+""")
+mounts = f"mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=200k tmpfs {tiny}"
+if run("unshare", "-m", "sh", "-c", mounts)[0] == 0:
+    _, _, errors = run("unshare", "-m", "sh", "-c", f"{mounts}; TMPDIR={tiny} XDG_RUNTIME_DIR= {VITRINE} run --rate=1 -o {folder}/no-room {deep}")
+    check("no room: said once", len(re.findall(r"^vitrine: warning: 'deep\.\d+': there was no room for all: some stacks are missing$", errors, re.M)), 1)
+else:
+    print("no mounts here: a box without room is not looked at")
+
 # a report that nobody reads: the profiles are whole, and the status is the program's
 read_end, write_end = os.pipe()
 os.close(read_end)
