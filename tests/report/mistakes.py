@@ -174,6 +174,16 @@ for kind, option in (("exact", "exact,heap_profile"), ("CPU", "cpu_profile")):
     run(subject, "spin", "grow", env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"{option}={prefix}"})
     with open(glob.glob(prefix + "*")[0], "rb") as f:
         truncated(f"a profile of the library, {kind}", f.read(), 7)
+# the map at the end of a text file: what is counted is all there, but names may be missing
+for form in ("gperftools", "jemalloc"):
+    prefix = os.path.join(folder, form)
+    run(subject, "grow", env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"sample=64K,heap_format={form},heap_profile={prefix}"})
+    with open(prefix + ".0001.heap", "rb") as f:
+        text = f.read()
+    at = text.index(b"MAPPED_LIBRARIES:") + 60
+    status, _, errors = run(VITRINE, "top", "--no-symbols", file("cut.text", text[:at]))
+    check(f"{form}, within its map", (status, errors.count("its map of libraries is truncated: the last line has no end")), (0, 1))
+    check(f"{form}, whole", "truncated" in run(VITRINE, "top", "--no-symbols", prefix + ".0001.heap")[2], False)
 nothing = file("nothing.heap", "heap profile: 0: 0 [0: 0] @ heapprofile\nMAPPED_LIBRARIES:\n")
 warned("a profile of nothing", ["top", nothing], f"'{nothing}': is a gperftools heap profile without samples", "0 of 0 shown")
 
