@@ -38,7 +38,7 @@ const struct probe probes[] = {
     {offsetof(struct settings, cpu), "VITRINE_CPU_PROFILE", ".cpu", run_cpu_name, "CPU",
      "ended before it was loaded", "took no time"},
     {offsetof(struct settings, contention), "VITRINE_CONTENTION_PROFILE", ".contention",
-     run_contention_name, "contention", "ended before it was loaded", "never waited"},
+     run_contention_name, "contention", "ended before it was loaded", "recorded no wait"},
     {0},
 };
 
@@ -257,30 +257,39 @@ static void await(struct run *r) {
     r->peak_resident_bytes = (double)used.ru_maxrss * 1024;
 }
 
-static double now_s(void) {
+static int64_t now_ns(clockid_t clock) {
     struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    (void)clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* After the program. The boxes go before anything is said that nobody may read: `vitrine run ... 2>&1 | head`. */
+static int finish(const struct settings *s, struct run *r) {
+    (void)signal(SIGPIPE, SIG_IGN);
+    boxes_write(r, s);
+    boxes_end(r->boxes);
+    run_report(r, s);
+    return WIFSIGNALED(r->ended) ? EXIT_SIGNAL + WTERMSIG(r->ended) : WEXITSTATUS(r->ended);
 }
 
 static int run_program(const char *path, const struct settings *s, struct run *r) {
     char **argv = report_alloc((s->n_files + 1) * sizeof *argv); /* ended by NULL */
     for (uint32_t i = 0; i < s->n_files; i++) argv[i] = (char *)s->files[i];
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &r->began); /* the clock of file systems */
-    double began = now_s();
+    int64_t began_ns = now_ns(CLOCK_MONOTONIC);
     (void)fflush(NULL);
     int status = start(path, argv);
     free(argv);
     if (status != 0) {
+        boxes_end(r->boxes);
         say_error("cannot run '%s': %s", s->files[0], strerror(status));
         return status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
     }
     r->pid = (pid_t)child;
     await(r);
-    r->seconds = now_s() - began;
-    boxes_write(r, s);
-    run_report(r, s);
-    return WIFSIGNALED(r->ended) ? EXIT_SIGNAL + WTERMSIG(r->ended) : WEXITSTATUS(r->ended);
+    r->over_ns = now_ns(CLOCK_REALTIME);
+    r->seconds = (double)(now_ns(CLOCK_MONOTONIC) - began_ns) / 1e9;
+    return finish(s, r);
 }
 
 static bool asks_nothing(const struct settings *s) {
@@ -313,7 +322,7 @@ static int run(struct settings *s) {
         return EXIT_COULD_NOT;
     if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
-    boxes_end(&boxes);
+    free(r.cut_off);
     if (s->output == NULL) (void)rmdir(folder); /* if nothing was written */
     return status;
 }

@@ -37,10 +37,13 @@ struct run {
     pid_t pid;             /* it had */
     int ended;             /* how, as wait(2) says it */
     struct timespec began; /* wall clock, as files are dated */
+    int64_t over_ns;       /* the end, since 1970 */
     double seconds;
     double peak_resident_bytes;
     struct residence residence; /* what it was */
     struct boxes *boxes;        /* run_boxes.h */
+    pid_t *cut_off;             /* processes whose exit handlers did not run; those with a box */
+    uint32_t n_cut_off, cap_cut_off;
 };
 
 bool run_heap_name(const char *rest, struct dump_name *out); /* .PID.NNNN.heap, .PID.peak.heap */

@@ -206,19 +206,30 @@ static bool is_little(const struct profile *p) {
     return p->n_samples == 0 || (bytes != PROFILE_NONE && profile_total(p, bytes) < LITTLE_BYTES);
 }
 
+/* When box i ends to tell, in ns since 1970: the next program of the process begins, or the run is over. 0: not known, of children. */
+static int64_t end_ns(const struct run *r, const struct list *l, uint32_t i) {
+    const struct vt_box *b = &l->all[i].box;
+    bool has_next = i + 1 < l->n && l->all[i + 1].box.pid == b->pid;
+    if (has_next) return (int64_t)l->all[i + 1].box.start_ns;
+    if (b->pid != (uint32_t)r->pid) return 0;
+    return r->over_ns;
+}
+
 /* Those of which there is little are left out, unless is_all; how many. */
 static unsigned write_one(const struct run *r, const struct settings *s, const struct left *left,
-                          unsigned n_exec, bool is_all) {
-    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX];
+                          int64_t until_ns, unsigned n_exec, bool is_all) {
+    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX], name[PATH_MAX];
     struct image m;
     struct report_error e;
     (void)snprintf(from, sizeof from, "%s/%s", r->boxes->folder, left->name);
     unsigned n_left_out = 0;
     if (image_open(&m, from, &e) != 0) return 0;
-    m.name = left->name; /* the folder means nothing to the user */
+    (void)snprintf(name, sizeof name, "%s.%u", r->name, left->box.pid);
+    m.name = name; /* the folder means nothing to the user */
     for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
         if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
         struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
+        if (until_ns > p->time_ns && p->time_ns > 0) p->duration_ns = until_ns - p->time_ns;
         choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
         bool is_left_out = !is_all && is_little(p);
         n_left_out += is_left_out;
@@ -240,7 +251,8 @@ static unsigned write_boxes(const struct run *r, const struct settings *s, const
         if (i == 0 || b->pid != l->all[i - 1].box.pid) n_exec = 0;
         r->boxes->has_lost |= b->n_lost_bytes > 0;
         bool is_replaced = b->state == VT_BOX_REPLACED;
-        n_left_out += write_one(r, s, &l->all[i], is_replaced ? ++n_exec : 0, is_all);
+        n_left_out +=
+            write_one(r, s, &l->all[i], end_ns(r, l, i), is_replaced ? ++n_exec : 0, is_all);
     }
     return n_left_out;
 }
@@ -259,9 +271,16 @@ static bool has_heap_file(const struct run *r) {
     return is_found;
 }
 
-void boxes_write(const struct run *r, const struct settings *s) {
+static void note_cut_off(struct run *r, const struct list *l) {
+    for (uint32_t i = 0; i < l->n; i++)
+        if (l->all[i].box.state == VT_BOX_LIVE)
+            *REPORT_PUSH(r->cut_off, r->n_cut_off, r->cap_cut_off) = (pid_t)l->all[i].box.pid;
+}
+
+void boxes_write(struct run *r, const struct settings *s) {
     if (r->boxes->top[0] == '\0') return;
     struct list l = list_boxes(r->boxes);
+    note_cut_off(r, &l);
     if (write_boxes(r, s, &l, /* is_all */ false) > 0 && !has_heap_file(r))
         (void)write_boxes(r, s, &l, /* is_all */ true);
     free(l.all);

@@ -14,7 +14,7 @@ struct boxes {
 
 bool boxes_begin(struct boxes *b); /* false: there is no place for them */
 void boxes_end(struct boxes *b);
-/* The profiles of processes that did not write their own, into the folder of the run. */
-void boxes_write(const struct run *r, const struct settings *s);
+/* The profiles of processes that did not write their own, into the folder of the run. Notes who was cut off. */
+void boxes_write(struct run *r, const struct settings *s);
 
 #endif

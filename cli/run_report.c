@@ -23,6 +23,7 @@
 #include "cli/run_boxes.h"
 #include "cli/run_summary.h"
 #include "cli/symbolize.h"
+#include "cli/terminal.h"
 #include "report/estimate.h"
 #include "report/read.h"
 #include "report/symbols.h"
@@ -101,12 +102,16 @@ static bool is_of_run(const struct run *r, const struct probe *p, const char *fi
            fstatat(folder, file, st, 0) == 0 && !is_earlier(st->st_mtim, r->began);
 }
 
+static pid_t process_of(const struct run *r, const struct dump_name *name) {
+    return name->pid > 0 ? name->pid : r->pid;
+}
+
 static void note_file(struct found *f, const struct run *r, const struct probe *p, const char *file,
                       int folder) {
     struct stat st;
     struct dump_name name;
     if (!is_of_run(r, p, file, folder, &name, &st)) return;
-    struct dumps *d = dumps_of(f, name.pid > 0 ? name.pid : r->pid);
+    struct dumps *d = dumps_of(f, process_of(r, &name));
     if (name.is_peak) {
         (void)snprintf(d->peak, sizeof d->peak, "%s", file);
     } else if (d->last[0] == '\0' || name.number > d->number) {
@@ -152,21 +157,44 @@ static struct profile *read_last(const struct run *r, const struct dumps *d) {
     return p;
 }
 
-/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of the child with the
- * largest. Its last profile goes to *figures. */
+/* What was allocated in all; of other kinds, the time that the profile tells of. */
+static double weight_of(const struct profile *p) {
+    uint32_t type = profile_find_type(p, "alloc_space");
+    return profile_total(p, type == PROFILE_NONE ? p->default_type : type);
+}
+
+/* The child that allocated most, took most time or waited longest. Its last profile goes to *figures. NULL: there is none. */
+static const struct dumps *choose_child(const struct found *f, const struct run *r,
+                                        struct profile **figures) {
+    const struct dumps *best = NULL;
+    *figures = NULL;
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (f->all[i].pid == r->pid) continue;
+        struct profile *p = read_last(r, &f->all[i]), *less = p;
+        if (best == NULL || (p && (*figures == NULL || weight_of(p) > weight_of(*figures)))) {
+            less = *figures;
+            best = &f->all[i];
+            *figures = p;
+        }
+        profile_free(less);
+    }
+    return best;
+}
+
+/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of a child. The last profile
+ * goes to *figures. */
 static const struct dumps *choose(const struct found *f, const struct run *r,
                                   struct profile **figures) {
-    const struct dumps *own = NULL, *best = NULL;
+    const struct dumps *own = NULL;
     for (uint32_t i = 0; i < f->n; i++)
-        if (f->all[i].pid == r->pid)
-            own = &f->all[i];
-        else if (best == NULL || f->all[i].n_bytes > best->n_bytes)
-            best = &f->all[i];
-    *figures = own ? read_last(r, own) : NULL;
-    if (best == NULL || (*figures && (*figures)->n_samples > 0)) return own;
-    profile_free(*figures);
-    *figures = read_last(r, best);
-    return best;
+        if (f->all[i].pid == r->pid) own = &f->all[i];
+    struct profile *mine = own ? read_last(r, own) : NULL;
+    const struct dumps *child = mine && mine->n_samples > 0 ? NULL : choose_child(f, r, figures);
+    if (child == NULL)
+        *figures = mine;
+    else
+        profile_free(mine);
+    return child ? child : own;
 }
 
 /* ---- processes that did next to nothing */
@@ -183,7 +211,8 @@ static void each_dump(const struct run *r, const struct probe *p, pid_t pid, vis
     for (const struct dirent *d; (d = readdir(folder)) != NULL;) {
         struct dump_name name = {0};
         if (strncmp(d->d_name, r->name, n) != 0 || !p->read_name(d->d_name + n, &name)) continue;
-        if (name.pid != pid || fstatat(dirfd(folder), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        if (process_of(r, &name) != pid ||
+            fstatat(dirfd(folder), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (!is_earlier(st.st_mtim, r->began))
             visit(context, dirfd(folder), d->d_name, name.is_peak);
@@ -201,10 +230,10 @@ static bool is_little(const struct run *r, const struct dumps *d) {
     if (d->n_bytes > LITTLE_FILE || d->last[0] == '\0') return false;
     struct profile *p = read_last(r, d);
     if (p == NULL) return false;
-    uint32_t type = profile_find_type(p, "alloc_space");
-    double total = profile_total(p, type == PROFILE_NONE ? p->default_type : type);
+    bool is_heap = profile_find_type(p, "alloc_space") != PROFILE_NONE;
+    double total = weight_of(p);
     profile_free(p);
-    return total < (type == PROFILE_NONE ? 1 : LITTLE_BYTES);
+    return total < (is_heap ? LITTLE_BYTES : 1);
 }
 
 /* Gives how many processes other than the chosen one lost their files. */
@@ -353,6 +382,35 @@ static const struct lasting *lasting_of(const struct profile *p) {
     return NULL;
 }
 
+/* ---- what a process takes along that has no exit */
+
+static bool is_cut_off(const struct run *r, pid_t pid) {
+    for (uint32_t i = 0; i < r->n_cut_off; i++)
+        if (r->cut_off[i] == pid) return true;
+    return pid == r->pid && WIFSIGNALED(r->ended);
+}
+
+static void put_lost(const struct run *r, pid_t pid, const char *what) {
+    if (pid == r->pid && WIFSIGNALED(r->ended))
+        (void)fprintf(stderr, "lost: %s: signal %d ended '%s', and they are written at exit\n",
+                      what, WTERMSIG(r->ended), text_shown(r->name));
+    else
+        (void)fprintf(stderr,
+                      "lost: %s: process %d ended without its exit handlers, which write them\n",
+                      what, (int)pid);
+}
+
+static bool has_label(const struct profile *p, const char *key) {
+    for (uint32_t i = 0; i < p->n_labels; i++)
+        if (strcmp(profile_text(p, p->labels[i].key), key) == 0) return true;
+    return false;
+}
+
+/* The file of a probe that writes when it begins and when it ends, and here only did the first. */
+static bool is_never_ended(const struct run *r, const struct dumps *d, const struct profile *p) {
+    return p != NULL && p->kind == PROFILE_CONTENTION && p->n_samples == 0 && is_cut_off(r, d->pid);
+}
+
 /* What is shown of a process: one profile in detail. */
 struct subject {
     const struct run *run;
@@ -364,6 +422,7 @@ struct subject {
     const char *what;                                   /* that is */
     struct profile *figures;                            /* the last one, without names; or NULL */
     bool has_names;                                     /* they are in the files */
+    bool has_colour;                                    /* who reads the report */
     const char *probe;                                  /* what made it */
     uint32_t n_others, n_left_out; /* other processes: with files, and with too little for them */
     struct summary *summary;
@@ -436,8 +495,9 @@ static void add_point(void *context, int folder, const char *file, bool is_peak)
     (void)folder;
     (void)snprintf(path, sizeof path, "%s/%s", j->run->folder, file);
     if (is_peak || report_read(path, &(struct report_options){0}, &p, &e) != 0) return;
-    *REPORT_PUSH(j->over_time.all, j->over_time.n, j->over_time.cap) =
-        (struct timeline_point){(double)p->duration_ns / 1e9, total_of(p, "inuse_space")};
+    if (p->duration_ns > 0) /* 0: nobody knows when; a child that was killed, or a text format */
+        *REPORT_PUSH(j->over_time.all, j->over_time.n, j->over_time.cap) =
+            (struct timeline_point){(double)p->duration_ns / 1e9, total_of(p, "inuse_space")};
     profile_free(p);
 }
 
@@ -484,6 +544,13 @@ static void put_figures(const struct subject *j, const struct view *v) {
                   total_of(j->figures, l->count_type));
 }
 
+/* Are rows with this label what the process took along? Then it is said. */
+static bool is_lost(const struct subject *j, const char *label, const char *what) {
+    if (has_label(j->figures, label) || !is_cut_off(j->run, j->dumps->pid)) return false;
+    put_lost(j->run, j->dumps->pid, what);
+    return true;
+}
+
 /* A table of a label's values, of the last profile. */
 static void put_label(const struct subject *j, const char *key, const char *heading) {
     struct view_options o = {.type = profile_find_type(j->figures, "alloc_space"), .tag_show = key};
@@ -491,7 +558,7 @@ static void put_label(const struct subject *j, const char *key, const char *head
     struct view *v = view_new(j->figures, &o, &e);
     if (v == NULL) return;
     (void)fprintf(stderr, "%s:\n", heading);
-    (void)view_tags(v, &(struct view_print){.out = stderr}, &e);
+    (void)view_tags(v, &(struct view_print){.out = stderr, .has_colour = j->has_colour}, &e);
     view_free(v);
 }
 
@@ -507,15 +574,16 @@ static void put_mapped(const struct subject *j) {
     struct view *v = view_new(j->figures, &o, &e);
     if (v == NULL) return;
     (void)fputs("mapped by the program itself, since its start:\n", stderr);
-    view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES});
+    view_sites(v,
+               &(struct view_print){.out = stderr, .n_max = N_SITES, .has_colour = j->has_colour});
     view_free(v);
 }
 
 static void put_more(const struct subject *j, const struct view *v) {
     if (v->p->kind != PROFILE_HEAP || j->figures == NULL) return;
-    if (j->asked->lifetimes)
+    if (j->asked->lifetimes && !is_lost(j, "lifetime", "ages of blocks"))
         put_label(j, "^lifetime$", "allocated and freed, by how long it lived at most");
-    if (j->asked->mmap) put_mapped(j);
+    if (j->asked->mmap && !is_lost(j, "mapped", "the program's own mappings")) put_mapped(j);
 }
 
 static void put_subject(const struct subject *j) {
@@ -536,7 +604,10 @@ static void put_subject(const struct subject *j) {
             (void)fprintf(stderr, "%s, by function, of %u stacks:\n", j->what, v->n_stacks);
         else
             (void)fprintf(stderr, "%s:\n", j->what);
-        view_sites(v, &(struct view_print){.out = stderr, .n_max = N_SITES, .has_errors = true});
+        view_sites(v, &(struct view_print){.out = stderr,
+                                           .n_max = N_SITES,
+                                           .has_colour = j->has_colour,
+                                           .has_errors = true});
         put_more(j, v);
         (void)fprintf(stderr, "files:\n");
         draw(v, j, j->svg, /* is_page */ false);
@@ -558,10 +629,43 @@ static bool name_shown(const struct subject *j, struct symbolizing *y) {
            (j->dumps->last[0] == '\0' || symbolize_file(y, j->last));
 }
 
+static void put_shown(struct subject *j, const struct probe *p, struct symbolizing *y) {
+    const struct run *r = j->run;
+    const struct dumps *d = j->dumps;
+    if (d->pid != r->pid)
+        (void)fprintf(
+            stderr,
+            "  %s recorded nothing itself; this is its child with the largest %s profile, process %d\n",
+            text_shown(r->name), p->what, (int)d->pid);
+    (void)snprintf(j->last, sizeof j->last, "%s/%s", r->folder, d->last);
+    (void)snprintf(j->peak, sizeof j->peak, "%s/%s", r->folder, d->peak);
+    (void)snprintf(j->svg, sizeof j->svg, "%s/%s.%d.%s.svg", r->folder, r->name, (int)d->pid,
+                   p->what);
+    (void)snprintf(j->page, sizeof j->page, "%s/%s.%d.%s.html", r->folder, r->name, (int)d->pid,
+                   p->what);
+    read_timeline(j, p);
+    choose_view(j);
+    j->has_names = name_shown(j, y);
+    put_subject(j);
+}
+
+static void put_others(const struct subject *j, const struct probe *p) {
+    if (j->n_others > 0)
+        (void)fprintf(stderr, "  and those of %u other process%s in %s\n", j->n_others,
+                      j->n_others == 1 ? "" : "es", text_shown(j->run->folder));
+    if (j->n_left_out > 0)
+        (void)fprintf(stderr, "  none of %u other process%s that %s\n", j->n_left_out,
+                      j->n_left_out == 1 ? "" : "es", p->little);
+}
+
 static void put_probe(const struct run *r, const struct settings *s, const struct probe *p,
                       struct symbolizing *y, struct summary *summary) {
     struct found found = find_files(r, p);
-    struct subject j = {.run = r, .asked = s, .probe = p->what, .summary = summary};
+    struct subject j = {.run = r,
+                        .asked = s,
+                        .probe = p->what,
+                        .summary = summary,
+                        .has_colour = terminal_has_colour(stderr)};
     const struct dumps *d = j.dumps = choose(&found, r, &j.figures);
     if (d == NULL) {
         say_none(r, p);
@@ -569,27 +673,13 @@ static void put_probe(const struct run *r, const struct settings *s, const struc
     }
     j.n_left_out = leave_out_little(r, p, &found, d);
     j.n_others = found.n - 1 - j.n_left_out;
-    if (d->pid != r->pid)
-        (void)fprintf(
-            stderr,
-            "  %s recorded nothing itself; this is its child with the largest %s profile, process %d\n",
-            text_shown(r->name), p->what, (int)d->pid);
-    (void)snprintf(j.last, sizeof j.last, "%s/%s", r->folder, d->last);
-    (void)snprintf(j.peak, sizeof j.peak, "%s/%s", r->folder, d->peak);
-    (void)snprintf(j.svg, sizeof j.svg, "%s/%s.%d.%s.svg", r->folder, r->name, (int)d->pid,
-                   p->what);
-    (void)snprintf(j.page, sizeof j.page, "%s/%s.%d.%s.html", r->folder, r->name, (int)d->pid,
-                   p->what);
-    read_timeline(&j, p);
-    choose_view(&j);
-    j.has_names = name_shown(&j, y);
-    put_subject(&j);
-    if (j.n_others > 0)
-        (void)fprintf(stderr, "  and those of %u other process%s in %s\n", j.n_others,
-                      j.n_others == 1 ? "" : "es", text_shown(r->folder));
-    if (j.n_left_out > 0)
-        (void)fprintf(stderr, "  none of %u other process%s that %s\n", j.n_left_out,
-                      j.n_left_out == 1 ? "" : "es", p->little);
+    if (is_never_ended(r, d, j.figures)) {
+        put_lost(r, d->pid, "waits");
+        each_dump(r, p, d->pid, remove_dump, NULL);
+    } else {
+        put_shown(&j, p, y);
+    }
+    put_others(&j, p);
     profile_free(j.figures);
     free(j.over_time.all);
     free(found.all);

@@ -40,24 +40,49 @@ static double value_of(const double *values, uint32_t type) {
     return type == PROFILE_NONE ? 0 : fabs(values[type]);
 }
 
-/* (1 - q) / q for the blocks of one line of the profile. The number of its samples tells q; where the file does not have it,
- * the period and their mean size do. */
-static double odds(const struct profile *p, const struct counts *c, const double *values) {
+#define NEWTON_STEPS 20
+
+/* The chance q of a block, from r = bytes by estimate / (samples * period). One sample of s bytes stands for s / q bytes, so with
+ * x = s / period: r = x / q(x), q(x) = 1 - exp(-x). Newton's steps come down to x from r, which is above it. 0: r is too small. */
+static double chance_from(double r) {
+    double x = r;
+    if (r <= 1) return 0;
+    for (unsigned i = 0; i < NEWTON_STEPS; i++) x -= (x + r * expm1(-x)) / (1 - r * exp(-x));
+    return -expm1(-x);
+}
+
+static double bytes_of(const struct counts *c, const double *values) {
+    return value_of(values, c->class_space != PROFILE_NONE ? c->class_space : c->space);
+}
+
+/* How many blocks the samples of one line stand for. The file has that rounded, which is far off for few large blocks: one sample
+ * may stand for 1.49 of them. The bytes tell it better, where they agree with the file. They do not where samples were thinned out
+ * or the period changed; then the file's number counts. */
+static double n_blocks(const struct profile *p, const struct counts *c, const double *values) {
     double n = value_of(values, c->objects), n_samples = value_of(values, c->samples);
+    if (n_samples == 0) return n;
+    double q = chance_from(bytes_of(c, values) / n_samples / (double)p->period);
+    return q > 0 && fabs(n_samples / q - n) <= 0.5 ? n_samples / q : n;
+}
+
+/* (1 - q) / q for the n blocks of one line of the profile. The number of its samples tells q; where the file does not have it,
+ * the period and their mean size do. */
+static double odds(const struct profile *p, const struct counts *c, const double *values,
+                   double n) {
+    double n_samples = value_of(values, c->samples);
     if (n_samples > 0) return n > n_samples ? n / n_samples - 1 : 0;
-    double bytes = value_of(values, c->class_space != PROFILE_NONE ? c->class_space : c->space);
-    double size = bytes / n / (double)p->period;
+    double size = bytes_of(c, values) / n / (double)p->period;
     if (p->heap_version == 1) return size < 1 ? 1 / size - 1 : 0;
     return 1 / expm1(size);
 }
 
 static void set_variances(struct profile *p, const struct counts *c, uint32_t sample) {
-    const double *values = p->values + (size_t)sample * p->n_types;
+    double *values = p->values + (size_t)sample * p->n_types;
     double *variances = p->variances + (size_t)sample * p->n_types;
-    double n = value_of(values, c->objects);
-    if (n == 0 || value_of(values, c->space) == 0) return;
-    double against = odds(p, c, values);
+    if (values[c->objects] == 0 || value_of(values, c->space) == 0) return;
+    double n = n_blocks(p, c, values), against = odds(p, c, values, n);
     const uint32_t spaces[] = {c->space, c->class_space};
+    values[c->objects] = copysign(n, values[c->objects]);
     variances[c->objects] = n * against;
     for (unsigned i = 0; i < sizeof spaces / sizeof *spaces; i++)
         if (spaces[i] != PROFILE_NONE)

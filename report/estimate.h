@@ -12,7 +12,8 @@
 
 #include "report/profile.h"
 
-/* Fills in the variances of a profile that was just read, if it is a sampled heap; else all is exact. */
+/* Fills in the variances of a profile that was just read, if it is a sampled heap; else all is exact. Puts the numbers of blocks
+ * right that the file has rounded, where it tells how many samples they are made of. */
 void estimate_errors(struct profile *p);
 
 /* Are these two dumps of one process? Then most of their samples are the same ones. */

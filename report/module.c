@@ -53,11 +53,20 @@ struct scoped {
     char *name;       /* app::Cache::fill */
 };
 
+/* Where so many lambdas of a unit begin: those that a macro makes are all where it is used. */
+struct lambdas {
+    char *place;
+    uint32_t n;
+};
+
 struct unit {
     Dwarf_Die die;  /* where its functions are: of a .dwo file for split DWARF */
     Dwarf_Die line; /* where its lines are: of the file itself */
     struct scoped *scoped;
     uint32_t n_scoped, cap_scoped;
+    struct lambdas *lambdas;
+    uint32_t n_lambdas, cap_lambdas;
+    struct index by_place; /* of lambdas; not begun while there are none */
     struct ranges functions;
     Dwarf_Die *dies; /* of the functions */
     uint32_t n_dies, cap_dies;
@@ -207,7 +216,10 @@ void module_close(struct module *m) {
     for (uint32_t i = 0; i < m->n_units; i++) {
         struct unit *u = &m->units[i];
         for (uint32_t k = 0; k < u->n_scoped; k++) free(u->scoped[k].name);
+        for (uint32_t k = 0; k < u->n_lambdas; k++) free(u->lambdas[k].place);
+        if (u->n_lambdas > 0) index_free(&u->by_place);
         free(u->scoped);
+        free(u->lambdas);
         free(u->functions.all);
         free(u->dies);
     }
@@ -338,16 +350,53 @@ static bool is_lambda(Dwarf_Die *die) {
     return false;
 }
 
-/* Many lambdas of a function look alike; where they are does not. malloc'ed. */
-static char *name_of_lambda(const struct unit *u, Dwarf_Die *die) {
+static uint64_t hash_text(const char *text) { return hash_bytes(text, strlen(text)); }
+
+static uint64_t hash_place(const void *lambdas, uint32_t id) {
+    return hash_text(((const struct lambdas *)lambdas)[id].place);
+}
+
+/* One more lambda of this place, which is taken: gives all of it. */
+static const struct lambdas *count_lambda(struct unit *u, char *place) {
+    if (u->n_lambdas == 0) index_init(&u->by_place);
+    uint32_t *slot = index_first(&u->by_place, hash_text(place));
+    for (; *slot != INDEX_FREE; slot = index_next(&u->by_place, slot)) {
+        struct lambdas *known = &u->lambdas[*slot];
+        if (strcmp(known->place, place) != 0) continue;
+        free(place);
+        known->n++;
+        return known;
+    }
+    *slot = u->n_lambdas;
+    struct lambdas *l = REPORT_PUSH(u->lambdas, u->n_lambdas, u->cap_lambdas);
+    *l = (struct lambdas){place, 1};
+    index_added(&u->by_place, hash_place, u->lambdas);
+    return l;
+}
+
+/* "around::{lambda file:line:column"; NULL: it is not known. malloc'ed. */
+static char *place_of_lambda(const struct unit *u, Dwarf_Die *die) {
     const char *file = die_file(die, DW_AT_decl_file), *slash = file ? strrchr(file, '/') : NULL;
     uint32_t line = die_number(die, DW_AT_decl_line);
     const char *around = u->around ? u->around : "";
-    char *name = NULL;
-    int n = file && line ? asprintf(&name, "%s%s" LAMBDA "%s:%u}", around, *around ? "::" : "",
-                                    slash ? slash + 1 : file, line)
-                         : asprintf(&name, "{lambda}");
-    if (n < 0) report_no_memory();
+    char *place = NULL, column[16] = "";
+    if (file == NULL || line == 0) return NULL;
+    uint32_t number = die_number(die, DW_AT_decl_column);
+    if (number > 0) (void)snprintf(column, sizeof column, ":%u", number);
+    if (asprintf(&place, "%s%s" LAMBDA "%s:%u%s", around, *around ? "::" : "",
+                 slash ? slash + 1 : file, line, column) < 0)
+        report_no_memory();
+    return place;
+}
+
+/* Many lambdas of a function look alike; where they are does not. From the second of one place on they have a number. malloc'ed. */
+static char *name_of_lambda(struct unit *u, Dwarf_Die *die) {
+    static const char unknown[] = "{lambda}";
+    char *place = place_of_lambda(u, die), *name = NULL, number[16] = "";
+    if (place == NULL) return report_copy(unknown, sizeof unknown - 1);
+    const struct lambdas *same = count_lambda(u, place);
+    if (same->n > 1) (void)snprintf(number, sizeof number, "#%u", same->n);
+    if (asprintf(&name, "%s%s}", same->place, number) < 0) report_no_memory();
     return name;
 }
 

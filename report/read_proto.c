@@ -397,15 +397,21 @@ static int choose_default(struct reading *r) {
     return 0;
 }
 
-/* The library begins its files with the empty string, and ends them with the default type (src/dump/proto.c). Without that, such
- * a file would look whole wherever a field ends. */
+/* The library begins its files with the empty string and the name of a type (src/dump/proto.c); other writers that we know begin with
+ * a message. */
+static bool begins_as_ours(const struct input *in) {
+    static const char strings[] = {6 << 3 | 2, 0, 6 << 3 | 2};
+    return (size_t)(in->end - in->begin) >= sizeof strings &&
+           memcmp(in->begin, strings, sizeof strings) == 0;
+}
+
+/* The library ends its files with the default type. Without that, such a file would look whole wherever a field ends. Where it has
+ * no comment yet, it ends within its head, and has nothing that samples refer to. */
 static bool has_end(const struct reading *r) {
     const struct profile *p = r->p;
-    struct bytes b = all_bytes(r->in);
-    struct field f;
-    bool is_ours = next_field(&b, &f) && f.number == 6 && p->n_comments > 0 &&
-                   strncmp(profile_text(p, p->comments[0]), "vitrine ", 8) == 0;
-    return !is_ours || r->default_type != 0;
+    if (r->default_type != 0 || !begins_as_ours(r->in)) return true;
+    if (p->n_comments == 0) return p->n_mappings > 0 || p->n_functions > 0;
+    return strncmp(profile_text(p, p->comments[0]), "vitrine ", 8) != 0;
 }
 
 static int read(struct input *in) {
@@ -431,11 +437,12 @@ static int read(struct input *in) {
     return error;
 }
 
-/* It begins with a sample type, as every writer we know has it, or it is all fields to the end. */
+/* It begins with a sample type, as most writers have it, or as the library does, or it is all fields to the end. */
 static bool knows(const struct input *in) {
     struct bytes b = all_bytes(in);
     struct field f;
     bool has_strings = false;
+    if (begins_as_ours(in)) return true;
     if (!next_field(&b, &f)) return false;
     if (f.number == 1 && f.wire == 2 && f.sub.end - f.sub.at >= 2 && f.sub.end - f.sub.at <= 20 &&
         f.sub.at[0] == 0x08)

@@ -184,6 +184,10 @@ void input_read_maps(struct input *in) {
     build.end = build.at;
     while (!input_is_done(in)) {
         struct span_text line = input_line(in);
+        if (line.end == in->end && line.at < line.end)
+            profile_note(in->profile,
+                         "'%s': its map of libraries is truncated: the last line has no end",
+                         in->name);
         span_blanks(&line);
         if (span_starts(line, "#"))
             kept_names_take(&in->names, in->profile, line);

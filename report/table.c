@@ -173,8 +173,9 @@ static void json_cell(const struct table *t, const struct table_column *c,
 }
 
 /* Growth red and the opposite cyan in a difference, else by how much it is. */
-const char *table_colour(const struct table *t, double percent) {
+const char *table_colour(const struct table *t, const struct table_cell *cells, double percent) {
     if (!t->has_colour) return "";
+    if (is_noise(t, cells)) return "\033[90m";
     if (t->is_difference) return percent > 0 ? "\033[31m" : percent < 0 ? "\033[36m" : "";
     return percent >= 10 ? "\033[1;31m" : percent >= 2 ? "\033[33m" : "";
 }
@@ -226,11 +227,8 @@ static void text_row(const struct table *t, const struct table_cell *cells) {
     uint32_t last = 0;
     int used = 0;
     while (last < t->n_columns && t->columns[last].kind != TABLE_PERCENT) last++;
-    const char *colour = last < t->n_columns ? table_colour(t, cells[last].number) : "";
-    if (t->has_colour && is_noise(t, cells)) {
-        colour = "\033[90m";
-        last = t->n_columns - 1;
-    }
+    const char *colour = table_colour(t, cells, last < t->n_columns ? cells[last].number : 0);
+    if (is_noise(t, cells)) last = t->n_columns - 1;
     (void)fputs(colour, t->out);
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (i > 0) used += fprintf(t->out, " ");

@@ -79,8 +79,9 @@ const char *table_number(struct table_unit u, double number, char *out, size_t n
 /* The same in the unit that fits this number. */
 const char *table_amount(const char *unit, double number, char *out, size_t n_bytes);
 
-/* What the terminal wants before a share of so many percent, and behind what was coloured; "" without colour. */
-const char *table_colour(const struct table *t, double percent);
+/* What the terminal wants before a row whose share is so many percent, and behind what was coloured; "" without colour. Noise is
+ * grey. */
+const char *table_colour(const struct table *t, const struct table_cell *cells, double percent);
 const char *table_plain(const char *colour);
 /* A name at the end of a line of which `used` columns are taken. */
 void table_name(const struct table *t, const char *name, int used);

@@ -18,25 +18,31 @@ double timeline_largest(const struct timeline *t) {
 
 static double length_of(const struct timeline *t) { return t->n ? t->all[t->n - 1].seconds : 0; }
 
-void timeline_spark(const struct timeline *t, unsigned n_columns, bool is_ascii, FILE *out) {
+static void put_bar(double share, bool is_ascii, FILE *out) {
     static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     static const char signs[] = "_.-=+*%#";
+    unsigned height = (unsigned)fmin(N_HEIGHTS - 1, share * N_HEIGHTS);
+    if (is_ascii)
+        (void)fputc(signs[height], out);
+    else
+        (void)fputs(blocks[height], out);
+}
+
+void timeline_spark(const struct timeline *t, unsigned n_columns, bool is_ascii, FILE *out) {
     double most = timeline_largest(t), length = length_of(t), last = 0;
+    double scale = most > 0 ? 1 / most : 0;
+    uint32_t next = 0, n = t->n > 0 ? t->n - 1 : 0; /* but the last one */
     if (n_columns > t->n) n_columns = t->n;
-    uint32_t next = 0;
-    for (unsigned c = 0; c < n_columns; c++) {
+    for (unsigned c = 0; c + 1 < n_columns; c++) {
         /* what was seen in this part of the time; else it is as it was */
-        double until = length * (c + 1) / n_columns, value = -1;
-        while (next < t->n && (t->all[next].seconds <= until || c + 1 == n_columns))
+        double until = length * (c + 1) / (n_columns - 1), value = -1;
+        while (next < n && (t->all[next].seconds <= until || c + 2 == n_columns))
             value = fmax(value, t->all[next++].value);
         if (value >= 0) last = value;
-        unsigned height = most > 0 ? (unsigned)fmin(N_HEIGHTS - 1, last / most * N_HEIGHTS) : 0;
-        if (is_ascii)
-            (void)fputc(signs[height], out);
-        else
-            (void)fputs(blocks[height], out);
+        put_bar(last * scale, is_ascii, out);
     }
+    if (t->n > 0) put_bar(t->all[n].value * scale, is_ascii, out);
 }
 
 void timeline_svg(const struct timeline *t, FILE *out) {

@@ -17,7 +17,8 @@ struct timeline {
 };
 
 double timeline_largest(const struct timeline *t);
-/* At most n_columns characters, each as high as the largest value of its part of the time; in ASCII, if need be. */
+/* At most n_columns characters, each as high as the largest value of its part of the time, and the last one as high as the last value:
+ * how it ended may be seen for a moment only. In ASCII, if need be. */
 void timeline_spark(const struct timeline *t, unsigned n_columns, bool is_ascii, FILE *out);
 /* <svg class="timeline">: an area, its largest value and its length. */
 void timeline_svg(const struct timeline *t, FILE *out);

@@ -25,15 +25,15 @@ static const struct table_column columns[] = {
 static void put_row(struct table *t, const char *function, const char *relation,
                     struct table_cell flat, struct table_cell cum, double percent,
                     const char *name) {
+    const struct table_cell cells[] = {{.text = function},  {.text = relation}, flat, cum,
+                                       {.number = percent}, {.text = name}};
     if (t->form != TABLE_AS_TEXT) {
-        struct table_cell cells[] = {{.text = function},  {.text = relation}, flat, cum,
-                                     {.number = percent}, {.text = name}};
         table_row(t, cells);
         return;
     }
     char a[64], b[64], a_error[TABLE_ERROR], b_error[TABLE_ERROR], share[32];
     bool is_self = relation[0] == 's';
-    const char *colour = is_self ? table_colour(t, percent) : "";
+    const char *colour = table_colour(t, cells, is_self ? percent : 0);
     (void)fputs(colour, t->out);
     int used =
         fprintf(t->out, "%10s%s %10s%s %8s  %s",

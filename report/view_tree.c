@@ -86,16 +86,15 @@ static void put_call(const struct tree *t, struct table *table, uint32_t call) {
     double percent = view_percent(v, c->value);
     const struct table_cell all = {.number = c->value, .variance = c->variance},
                             self = {.number = c->self, .variance = c->self_variance};
+    const struct table_cell cells[] = {
+        {.number = c->depth}, {.number = times}, all, {.number = percent}, self, {.text = name}};
     if (table->form != TABLE_AS_TEXT) {
-        struct table_cell cells[] = {
-            {.number = c->depth}, {.number = times}, all, {.number = percent}, self,
-            {.text = name}};
         table_row(table, cells);
         return;
     }
     char cum[64], flat[64], cum_error[TABLE_ERROR], flat_error[TABLE_ERROR], share[32],
         turns[16] = "";
-    const char *colour = table_colour(table, percent);
+    const char *colour = table_colour(table, cells, percent);
     if (times > 1) (void)snprintf(turns, sizeof turns, " x%u", times);
     (void)fputs(colour, table->out);
     int used = fprintf(

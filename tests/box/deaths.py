@@ -65,6 +65,56 @@ for end, status in ENDS.items():
         if end not in ("exit", "exec", "_exit"):
             check_has(f"{what}: how it ended", errors, f"was ended by signal {status - 128} ")
 
+# what is not in a box is said to be lost, where it was asked for: no zeros, no empty tables
+for options, what, heading in ((("--contention",), "waits", "time waited"), (("--lifetimes",), "ages of blocks", "lived at most:\n"),
+                               (("--mmap",), "the program's own mappings", "mapped by the program itself"), (("--exact", "--lifetimes"), "ages of blocks", "lived at most:\n")):
+    for end, why in (("kill", "signal 9 ended 'deaths', and they are written at exit"), ("_exit", "process PID ended without its exit handlers, which write them"),
+                     ("exit", None)):
+        seen, text, errors, place = vrun(f"lost-{'-'.join(options)}-{end}", *options, DEATHS, end)
+        line = f"lost: {what}: {why}\n".replace("PID", str(int(truth_of(text)["pid"])))
+        check(f"{' '.join(options)}, {end}: lost, or there", (line in errors, heading in errors), (why is not None, why is None))
+        check(f"{' '.join(options)}, {end}: no file without waits", os.path.exists(place + "/deaths.contention"), why is None and "--contention" in options)
+_, _, errors, _ = vrun("lost-in-child", "--contention", "sh", "-c", f"{DEATHS} kill; :")
+check("--contention, a child that is killed", ("lost: waits: process" in errors, "time waited" in errors), (True, False))
+
+# the state at death comes last in the heap over time
+for way, options in WAYS.items():
+    _, _, _, place = vrun(f"over-time-{way}", *options, "--heap", "--every=1M", "--json", DEATHS, "grow=8", "burn=50", "kill", env={"VITRINE": "cpu_frequency=1000"})
+    over_time = json.load(open(place + "/deaths.run.json"))["probes"][0]["over_time"]
+    last = json.loads(out(VITRINE, "raw", "--json", last_heap(place)[-1]))["duration_ns"] / 1e9
+    check(f"over time, {way}: no two at the start", sum(p["seconds"] == 0 for p in over_time), 0)
+    check(f"over time, {way}: the last is of the end", abs(over_time[-1]["seconds"] - last) < 1e-6 and last > over_time[-2]["seconds"], True)
+    check(f"over time, {way}: and has what was in use then", over_time[-1]["inuse_space"] < 2 * 10649600, True)
+    for path in glob.glob(place + "/deaths.cpu"):
+        check_near("duration of CPU time", json.loads(out(VITRINE, "raw", "--json", path))["duration_ns"] / 1e9, last, 0.01)
+
+# a box without room is said to lack something
+tiny, deep = os.path.join(folder, "tiny"), os.path.join(folder, "deep")
+os.mkdir(tiny)
+out(CC, "-O1", "-g", "-x", "c", "-", "-o", deep, stdin=b"""#include <signal.h>
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void go_down(int n) { if (n > 0) go_down(n - 1); else kept = malloc(16000); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 200; i++) go_down(i); return raise(SIGKILL); }
+""")
+mounts = f"mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=200k tmpfs {tiny}"
+if run("unshare", "-m", "sh", "-c", mounts)[0] == 0:
+    _, _, errors = run("unshare", "-m", "sh", "-c", f"{mounts}; TMPDIR={tiny} XDG_RUNTIME_DIR= {VITRINE} run --rate=1 -o {folder}/no-room {deep}")
+    check("no room: said once", len(re.findall(r"^vitrine: warning: 'deep\.\d+': there was no room for all: some stacks are missing$", errors, re.M)), 1)
+else:
+    print("no mounts here: a box without room is not looked at")
+
+# a report that nobody reads: the profiles are whole, and the status is the program's
+read_end, write_end = os.pipe()
+os.close(read_end)
+place = os.path.join(folder, "unread")
+seen = subprocess.run([VITRINE, "run", "--rate=1", "-o", place, DEATHS, "kill"], stdout=subprocess.PIPE, stderr=write_end, timeout=300)
+os.close(write_end)
+check("nobody reads: the status", seen.returncode, 128 + 9)
+check_heap("nobody reads", place, truth_of(seen.stdout.decode()))
+check("nobody reads: the picture", len(glob.glob(place + "/*.svg")), 1)
+check("nobody reads: nothing is left", glob.glob("/dev/shm/vitrine.run.*") + glob.glob(tempfile.gettempdir() + "/vitrine.run.*"), [])
+
 # nothing is left behind
 check("no folder is left", os.listdir(BOXES), [])
 

@@ -158,6 +158,35 @@ check("run: the sites", bool(re.search(r"^ +\S+MB ±\S+% +\S+% main", errors, re
 summary = json.load(open(os.path.join(place, "program.run.json")))["probes"][0]
 check("run: the summary", 0.02 < summary["total_error"]["inuse_space"] / summary["total"]["inuse_space"] < 0.12, True)
 
+# ---- blocks of a period or so, as the library writes them: what the file rounds to one block is 1.49 of them
+ONE = 72704  # libstdc++ has one such block in every program
+MANY = 20
+large = os.path.join(folder, "large")
+out(os.environ.get("CC", "cc"), "-O1", "-g", "-x", "c", "-", "-o", large,
+    stdin=b"#include <stdlib.h>\nvoid *volatile kept[64];\n" + b"".join(
+        b"__attribute__((noinline)) void site%d(void) { kept[%d] = malloc(%d); __asm__ volatile(\"\"); }\n" % (i, i, ONE) for i in range(MANY)) +
+    b"int main(int argc, char **argv) { (void)argv; site0(); if (argc < 2) return 0;\n" + b"".join(b"site%d();" % i for i in range(1, MANY)) + b" return 0; }\n")
+
+
+def written(turn, *argv):
+    """(bytes, their error, blocks, their error) of what the program wrote itself, or None where it drew no sample"""
+    prefix = os.path.join(folder, f"large{turn}")
+    run(large, *argv, env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"sample={PERIOD},heap_profile={prefix}"})
+    seen = [json.loads(out(VITRINE, "top", "--json", f"--type={t}", "--focus=site", prefix + ".0001.heap")) for t in ("inuse_space", "inuse_objects")]
+    return [n for d in seen for n in (d["total"], d.get("total_error", 0))] if seen[0]["total"] > 0 else None
+
+
+block = 73728  # the class that the block is in; samples are drawn by it
+q = -math.expm1(-block / PERIOD)
+for argv in ([], ["all"]):
+    figures = next(f for f in (written(t, *argv) for t in range(40)) if f)
+    n_samples = round(figures[2] * q)
+    expected = (n_samples * ONE / q, math.sqrt(n_samples * (1 - q)) * ONE / q, n_samples / q, math.sqrt(n_samples * (1 - q)) / q)
+    for what, seen, wanted in zip(("bytes", "their error", "blocks", "their error"), figures, expected):
+        check_near(f"written by the library, {' '.join(argv) or 'one'}: {what}", seen, wanted, wanted * 1e-3)
+status, text, _ = run(VITRINE, "check", "--max-live=100k", next(os.path.join(folder, f"large{t}.0001.heap") for t in range(40) if written(t)))
+check("one block above a budget by less than its error", (status, "above it by less than its error" in text), (0, True))
+
 # ---- another kind of file
 named = os.path.join(folder, "app.pb.gz")
 out(VITRINE, "convert", path, named)

@@ -153,25 +153,37 @@ check_has("its program with symbols helps", out(VITRINE, "top", "--program=" + s
 os.remove(stripped)
 warned("no program", ["top", without], f"no names for '{stripped}'", " stripped+0x")
 # a file that ends too early says so, wherever it ends; "is empty" and "is no kind" only for the first bytes
-def truncated(what, data, step):
-    for n in [*range(1, len(data), step), len(data) - 1]:
-        status, _, errors = run(VITRINE, "top", "--no-symbols", file("truncated", data[:n]))
-        if n > 100 and (status != 3 or "truncated" not in errors):
+def truncated(what, data, step, least=3):
+    for n in [*range(least, len(data), step), len(data) - 1]:
+        path = file("cut", data[:n])
+        status, _, errors = run(VITRINE, "top", "--no-symbols", path)
+        if status != 3 or "truncated" not in errors.replace(path, ""):
             check(f"{what}: the first {n} of {len(data)} bytes", (status, errors), (3, "... truncated ..."))
             return
-    check(f"{what}: whole", run(VITRINE, "top", "--no-symbols", file("truncated", data))[0], 0)
+    check(f"{what}: whole", run(VITRINE, "top", "--no-symbols", file("whole", data))[0], 0)
 
 
 with open(mine, "rb") as f:
-    truncated("a profile of the library", f.read(), 37)
+    truncated("a profile of the library", f.read(), 7)
 packed = os.path.join(folder, "packed.pb.gz")
 out(VITRINE, "convert", mine, packed)
 with open(packed, "rb") as f:
-    truncated("a packed profile", f.read(), 97)
-cpu = os.path.join(folder, "cpu")
-run(VITRINE, "run", "--cpu", "-o", cpu, subject, "spin")
-with open(os.path.join(cpu, "subject.cpu"), "rb") as f:
-    truncated("a CPU profile of the library", f.read(), 37)
+    truncated("a packed profile", f.read(), 97, least=20)
+for kind, option in (("exact", "exact,heap_profile"), ("CPU", "cpu_profile")):
+    prefix = os.path.join(folder, kind)
+    run(subject, "spin", "grow", env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"{option}={prefix}"})
+    with open(glob.glob(prefix + "*")[0], "rb") as f:
+        truncated(f"a profile of the library, {kind}", f.read(), 7)
+# the map at the end of a text file: what is counted is all there, but names may be missing
+for form in ("gperftools", "jemalloc"):
+    prefix = os.path.join(folder, form)
+    run(subject, "grow", env={"LD_PRELOAD": os.path.join(BUILD, "lib", "libvitrine.so.1"), "VITRINE": f"sample=64K,heap_format={form},heap_profile={prefix}"})
+    with open(prefix + ".0001.heap", "rb") as f:
+        text = f.read()
+    at = text.index(b"MAPPED_LIBRARIES:") + 60
+    status, _, errors = run(VITRINE, "top", "--no-symbols", file("cut.text", text[:at]))
+    check(f"{form}, within its map", (status, errors.count("its map of libraries is truncated: the last line has no end")), (0, 1))
+    check(f"{form}, whole", "truncated" in run(VITRINE, "top", "--no-symbols", prefix + ".0001.heap")[2], False)
 nothing = file("nothing.heap", "heap profile: 0: 0 [0: 0] @ heapprofile\nMAPPED_LIBRARIES:\n")
 warned("a profile of nothing", ["top", nothing], f"'{nothing}': is a gperftools heap profile without samples", "0 of 0 shown")
 

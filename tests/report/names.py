@@ -278,6 +278,28 @@ for compiler in [CXX] + [c for c in ("clang++",) if shutil.which(c)]:
     if GO:
         check(what + ": go tool pprof has as many", len([n for n, v in go_top("-sample_index=alloc_space", prefix + ".0001.heap").items() if v and ("lambda" in n or "$_" in n)]), 6)
 
+# several on one line, and those of a macro, which are all where it is used
+ONE_LINE = """
+#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void keep(void *p) { kept = p; }
+template <class F> void call(F f) { f(); }
+#define TWO(A, B) call([] { keep(malloc(A)); }); call([] { keep(malloc(B)); })
+int main() { TWO(30000, 50000); call([] { keep(malloc(70000)); }); call([] { keep(malloc(90000)); }); return 0; }
+"""
+for compiler in [CXX] + [c for c in ("clang++",) if shutil.which(c)]:
+    for level in ("-O0", "-O2"):
+        app = os.path.join(folder, "one-line-" + os.path.basename(compiler))
+        with open(app + ".cc", "w") as f:
+            f.write(ONE_LINE)
+        out(compiler, level, "-g", app + ".cc", "-o", app)
+        prefix = app + ".profile" + level
+        out(app, env={"LD_PRELOAD": LIBRARY, "VITRINE": f"exact,heap_profile={prefix}"})
+        names = out(VITRINE, "collapsed", "--type=alloc_space", prefix + ".0001.heap")
+        seen = {int(line.rpartition(" ")[2]): re.findall(r"[^; ]*(?:lambda|\$_)[^;]*?::operator\(\)", line)[-1:] for line in names.splitlines() if "main" in line}
+        check(f"{os.path.basename(compiler)} {level}: each lambda of a line has a name: {seen}", (sorted(seen), len({str(n) for n in seen.values()})), ([30000, 50000, 70000, 90000], 4))
+        check(f"{os.path.basename(compiler)} {level}: all have one", [] in seen.values(), False)
+
 # ---- mistakes
 for what, argv, status, word in (
         ("no file", ["/nonexistent"], 3, "cannot open"), ("a folder", [folder], 3, "Is a directory"), ("no profile", [os.path.join(folder, "app.cc.none")], 3, "cannot open")):

@@ -77,7 +77,7 @@ check_has("exact: what it was", errors, "\nin use at the peak:\n")
 check("exact: no samples, no error", "samples" in errors or "±" in errors, False)
 check_has("exact: many blocks", errors, "  in 500 blocks\n")
 one = os.path.join(folder, "one")
-out(os.environ.get("CC", "cc"), "-x", "c", "-", "-o", one, stdin=b"#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(5000); return 0; }\n")
+out(os.environ.get("CC", "cc"), "-x", "c", "-", "-o", one, stdin=b"#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(16000); return 0; }\n")
 check_has("exact: one block", vrun("--exact", one)[2], "  in 1 block\n")
 
 # a program too small for the rate
@@ -114,6 +114,19 @@ check_has("of a shell: itself none", errors, "sh recorded nothing itself; this i
 check_has("of a shell: no files for those that did next to nothing", errors, "\n  none of 2 other processes that allocated less than 1MB\n")
 check("of a shell: files", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place) if ".svg" not in f), ["sh.N.N.heap", "sh.N.peak.heap"])
 check_amounts("of a shell", errors)
+
+# the child is chosen by what it allocated, not by how many stacks it has
+many = os.path.join(folder, "many")
+out(CC, "-O1", "-g", "-x", "c", "-", "-o", many, stdin=b"""#include <stdlib.h>
+void *volatile kept;
+__attribute__((noinline)) void deep(int n) { if (n > 0) deep(n - 1); else kept = malloc(16000); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 200; i++) deep(i); return 0; }
+""")
+for order in (f"{SUBJECT} grow; {many}", f"{many}; {SUBJECT} grow"):
+    _, _, errors, place = vrun("--exact", "sh", "-c", f"{order}; :")
+    check_has(f"the largest child of {order}", errors, "  allocated              23.8MB  in 2500 blocks\n")
+    largest = max(glob.glob(place + "/*.0001.heap"), key=os.path.getsize)
+    check("it is not the one with the largest file", re.search(r"last profile +(\S+)$", errors, re.M).group(1) == largest, False)
 
 # ---- CPU time
 status, _, errors, place = vrun("--cpu", "--heap", SUBJECT, "spin", "grow", "exit", "3")

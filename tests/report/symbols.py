@@ -58,7 +58,7 @@ for way, flags in WAYS.items():
     program, profile = build(way, *flags)
     seen, errors = names(profile)
     check_names(way, seen)
-    check(f"{way}: two lambdas, one inlined, one called", [re.sub(r"where\.cc:\d+|\(\)#\d", "", seen.get(n, "")) for n in (8, 9)], ["main::{lambda }::operator()"] * 2)
+    check(f"{way}: two lambdas, one inlined, one called", [re.sub(r"where\.cc:\d+:\d+|\(\)#\d", "", seen.get(n, "")) for n in (8, 9)], ["main::{lambda }::operator()"] * 2)
     check(f"{way}: they are two", seen.get(8) != seen.get(9), True)
     by_lines = out(VITRINE, "top", "--by=lines", "--all-frames", profile)
     check_has(f"{way}: line of the inlined call", by_lines, f"where.cc:{LINE_OF_3}")

@@ -114,6 +114,36 @@ seen, _ = on_terminal([VITRINE, "diff", base, folded])
 row = {l.split()[-1]: l for l in seen.splitlines() if l.endswith(("hot", "cold"))}
 check("a difference: growth is red, the opposite cyan", (row["hot"][:5], row["cold"][:5]), ("\033[31m", "\033[36m"))
 
+# what is less than two errors from nothing is grey in every view, also where it would be red
+def heap(name, n_small):
+    """A symbolized heap of samples: so many of small blocks, and 400 of middle ones."""
+    path = os.path.join(folder, name)
+    with open(path, "w") as f:
+        f.write("--- symbol\nbinary=/nowhere/app\n0x0000000000401000 small\n0x0000000000402000 middle\n0x000000000040f000 main\n---\n--- heap\n")
+        n, total = n_small + 400, n_small * 64 + 400 * 4096
+        f.write(f"heap profile: {n}: {total} [{n}: {total}] @ heap_v2/65536\n")
+        for count, size, place in ((n_small, 64, 0x401000), (400, 4096, 0x402000)):
+            f.write(f"{count}: {count * size} [{count}: {count * size}] @ 0x{place:x} 0x40f000\n")
+    return path
+
+
+few, more = heap("few.heap", 2), heap("more.heap", 4)
+for argv in (["top"], ["tree"], ["peek", "small"], ["diff", few], ["diff", "--view=tree", few]):
+    seen, _ = on_terminal([VITRINE, *argv, more if argv[0] == "diff" else few])
+    lines = [l for l in seen.splitlines() if plain(l).endswith("small")]
+    check(f"{' '.join(argv[:2])}: noise is grey", {(l.startswith("\033[90m"), l.endswith("\033[0m")) for l in lines}, {(True, True)})
+    rest = [l for l in seen.splitlines() if plain(l).endswith("middle")]
+    check(f"{' '.join(argv[:2])}: the rest is not", any("\033[90m" in l for l in rest), False)
+program = os.path.join(folder, "program")
+out(os.environ.get("CC", "cc"), "-O1", "-g", "-x", "c", "-", "-o", program,
+    stdin=b"#include <stdlib.h>\nvoid *volatile kept[200];\nint main(void) { for (int i = 0; i < 200; i++) kept[i] = malloc(1000); return 0; }\n")
+for turn in range(20):  # until it has a sample or two
+    seen, _ = on_terminal([VITRINE, "run", "-o", os.path.join(folder, f"run{turn}"), program])
+    lines = [l for l in seen.splitlines() if plain(l).endswith(" main")]
+    if any("~" in l for l in lines):
+        break
+check("run: noise is grey", [l.startswith("\033[90m") for l in lines if "~" in l], [True])
+
 # ---- progress: only for what takes long, only on a terminal, and gone afterwards
 pieces = [b"main;work_%d %d\n" % (i, i + 1) for i in range(5)]
 seen, text = on_terminal([VITRINE, "top", "-"], slowly=pieces, stdout_too=False)
