@@ -30,11 +30,11 @@ is_there() { # is_there FILE SAMPLE
 for kind in '' lifetimes; do
     VITRINE=sample=1,heap_format=proto,heap_kind=$kind,heap_profile=$TMP/p$kind "$TMP/labels" || fail "expected status 0, saw $?"
     samples "$TMP/p$kind.0001.heap" >"$TMP/samples$kind"
-    is_there "$TMP/samples$kind" '5 5 request:[upload] thread_id:[1]'
-    is_there "$TMP/samples$kind" '3 3 thread_id:[1]'
-    is_there "$TMP/samples$kind" '7 7 request:[download] thread_id:[2]'
+    is_there "$TMP/samples$kind" '5 5 request:[upload] thread:[labels] thread_id:[1]'
+    is_there "$TMP/samples$kind" '3 3 thread:[labels] thread_id:[1]'
+    is_there "$TMP/samples$kind" '7 7 request:[download] thread:[labels] thread_id:[2]'
 done
 # what was freed has its labels still; it was 150 ms old or, on a busy machine, more
-is_there "$TMP/samples" '10 0 request:[upload] thread_id:[1] user:[anna]'
-grep -qxE '10 0 lifetime:\[(256|512|[1-9][0-9]{3,})milliseconds\] request:\[upload\] thread_id:\[1\] user:\[anna\]' "$TMP/sampleslifetimes" ||
+is_there "$TMP/samples" '10 0 request:[upload] thread:[labels] thread_id:[1] user:[anna]'
+grep -qxE '10 0 lifetime:\[(256|512|[1-9][0-9]{3,})milliseconds\] request:\[upload\] thread:\[labels\] thread_id:\[1\] user:\[anna\]' "$TMP/sampleslifetimes" ||
     fail "expected an age of 256 ms or more, saw: $(cat "$TMP/sampleslifetimes")"
