@@ -82,20 +82,6 @@ void vt__sample_name_threads(bool on) {
     atomic_store_explicit(&samples.leaves_out_names, !on, memory_order_relaxed);
 }
 
-bool vt__sample_names_threads(void) {
-    return !atomic_load_explicit(&samples.leaves_out_names, memory_order_relaxed);
-}
-
-/* The first thread of a small program has no look taken at it: the profile, when it is written, has its name. Here, and not in
- * threads.c, which such a program then never runs. */
-_Atomic bool vt__thread_first_ended;
-bool vt__thread_should_look(void) {
-    bool is_first = vt__heap_thread_number() == 1 &&
-                    !atomic_load_explicit(&vt__thread_first_ended, memory_order_relaxed);
-    if (is_first && vt__thread_n_recorded <= VT_FIRST_LOOK && !vt__box_has_file()) return false;
-    return vt__sample_names_threads();
-}
-
 static bool thread_is_sampled(void) {
     const uint8_t *is = vt__heap_sampling();
     if (is == NULL || *is == VT_SAMPLING_AS_ALL) return vt__sample_has_threads();
@@ -111,6 +97,22 @@ uint32_t vt__probe_draw_count(size_t n_bytes, unsigned n, uint64_t *random) {
     for (; n > 0; n--)
         sum += (uint64_t)(1 + vt__exponential(random) * (double)period / (double)n_bytes);
     return (uint32_t)vt_min(sum, UINT32_MAX);
+}
+
+/* ---- names ---- */
+
+bool vt__sample_names_threads(void) {
+    return !atomic_load_explicit(&samples.leaves_out_names, memory_order_relaxed);
+}
+
+/* The first thread of a small program has no look taken at it: the profile, when it is written, has its name. Here, and not in
+ * threads.c, which such a program then never runs. */
+_Atomic bool vt__thread_first_ended;
+bool vt__thread_should_look(void) {
+    bool is_first = vt__heap_thread_number() == 1 &&
+                    !atomic_load_explicit(&vt__thread_first_ended, memory_order_relaxed);
+    if (is_first && vt__thread_n_recorded <= VT_FIRST_LOOK && !vt__box_has_file()) return false;
+    return vt__sample_names_threads();
 }
 
 /* ---- who watches ---- */
