@@ -27,6 +27,8 @@ void vt__sample_threads(bool on);
 bool vt__sample_has_threads(void);
 /* Threads have the names that the system has for them; on, unless a dialect knows better. */
 void vt__sample_name_threads(bool on);
+/* Somebody is going to look: names are read from here on, not only when a profile is written. Exact mode and a black box say so, too. */
+void vt__sample_want_names(void);
 /* Names by number (vt__heap_thread_number): what is known, empty: nothing; brought up to date before a profile; told by the thread
  * itself, cut if it must be; and read when it ends. */
 const char *vt__thread_name(uint32_t number);

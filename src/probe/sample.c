@@ -37,7 +37,7 @@ void vt__probe_leave(void) {
 
 static struct {
     _Atomic uint64_t period_bytes;
-    _Atomic bool is_paused, leaves_out_threads, leaves_out_names;
+    _Atomic bool is_paused, leaves_out_threads, leaves_out_names, wants_names;
     uint64_t since_ns;
 } samples;
 
@@ -47,7 +47,10 @@ static struct vt_frames frames; /* too large for the stack of whoever mallocs */
 /* ---- rate ---- */
 
 void vt__sample_set_period(uint64_t n_bytes) {
-    if (samples.since_ns == 0) samples.since_ns = vt__os_wall_ns();
+    if (samples.since_ns == 0)
+        samples.since_ns = vt__os_wall_ns();
+    else
+        vt__sample_want_names(); /* not the start: somebody says how */
     atomic_store_explicit(&samples.period_bytes, n_bytes, memory_order_relaxed);
     if (vt__box_is_begun()) vt__box->sample_period = n_bytes;
     vt__heap_sampling_changed();
@@ -101,8 +104,15 @@ uint32_t vt__probe_draw_count(size_t n_bytes, unsigned n, uint64_t *random) {
 
 /* ---- names ---- */
 
+void vt__sample_want_names(void) {
+    atomic_store_explicit(&samples.wants_names, true, memory_order_relaxed);
+}
+
+/* A program that nobody looks at has no more system calls because of us: filters may forbid them. */
 bool vt__sample_names_threads(void) {
-    return !atomic_load_explicit(&samples.leaves_out_names, memory_order_relaxed);
+    if (atomic_load_explicit(&samples.leaves_out_names, memory_order_relaxed)) return false;
+    return vt__exact_is_set() || vt__box_has_file() ||
+           atomic_load_explicit(&samples.wants_names, memory_order_relaxed);
 }
 
 /* The first thread of a small program has no look taken at it: the profile, when it is written, has its name. Here, and not in

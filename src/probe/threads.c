@@ -2,7 +2,8 @@
  *
  * The system has them; a thread is named some time after its start, and may be named again. So a name is read when its thread has
  * something recorded for the 1st, 2nd, 4th, 8th ... time, and then every LOOK_EVERYth; when the thread ends; and, of those that
- * live, before a profile is written. They outlive the process (VT_BOX_THREADS).
+ * live, before a profile is written. They outlive the process (VT_BOX_THREADS). While nobody has asked for a profile, a rate, exact mode
+ * or a black box, none is read.
  *
  * A number is a heap's, and threads that follow one another have the same heap. A thread that finds its number under the name of one
  * that has ended takes another: one that was left with this name, or a new one. So a row is of one name, and there are
@@ -84,7 +85,8 @@ static struct vt_box_thread *change_number(struct vt_box_thread *mine, uint32_t 
 }
 
 static struct vt_box_thread *row_for(struct vt_box_thread *mine, const char *name) {
-    if (mine->name[0] == '\0' || has_name(mine, name)) return mine;
+    if (has_name(mine, name)) return mine;
+    if (mine->name[0] == '\0' && mine->n_ended == 0) return mine;
     uint32_t left = find_left(name);
     bool has_reason = left != 0 || (mine->n_ended > 0 && threads.n_new < MAX_NEW);
     return has_reason ? change_number(mine, left) : mine;
@@ -109,13 +111,14 @@ void vt__probe_thread_ends(void) {
     char name[VT_TASK_NAME_BYTES] = "";
     uint32_t number = vt__heap_thread_number();
     if (number == 1) set_first_ended();
-    if (number == 0 || !vt__sample_names_threads() || !vt__box_is_mine()) return;
+    if (number == 0 || !vt__box_is_mine()) return;
     bool has_slot = *vt__heap_probe_slot(VT_SLOT_EXACT) != NULL;
     if (!has_slot && *vt__heap_probe_slot(VT_SLOT_SAMPLES) == NULL) return; /* nothing of it */
-    vt__os_my_name(name);
+    bool is_asked = vt__sample_names_threads();
+    if (is_asked) vt__os_my_name(name);
     if (!vt__probe_enter()) return;
     struct vt_box_thread *t = row_of(number);
-    if (t != NULL && t->n_ended++ == 0) set_name(t, name);
+    if (t != NULL && t->n_ended++ == 0 && is_asked) set_name(t, name);
     if (t != NULL) t->tid = 0;
     vt__probe_leave();
 }
@@ -163,6 +166,7 @@ static void rename_row(uint32_t number, uint32_t tid, const char *name) {
 /* Files are read without the lock. */
 void vt__threads_refresh(void) {
     uint32_t tid;
+    vt__sample_want_names();
     if (!vt__sample_names_threads() || !vt__box_is_mine()) return;
     for (uint32_t i = 1; next_tid(i, &tid); i++) {
         char name[VT_TASK_NAME_BYTES] = "";

@@ -48,6 +48,13 @@ for way, option in (("sampled", "sample=1"), ("exact", "exact")):
     run(VITRINE, "read", "-o", os.path.join(folder, f"box-{way}"), box)
     check_names(f"black box, {way}", only(os.path.join(folder, f"box-{way}*.heap")))
 
+# nobody asked before the call: threads that live have names, and what ended ones did stands under none of them
+path = os.path.join(folder, "unasked.heap")
+run(THREADS, path, "exit", env={"LD_PRELOAD": SO})
+seen = by_thread(path)
+check("unasked: only those that live", sorted(n for n in seen if not n.isdigit() and n not in ("gamma", "delta", "threads")), [])
+check("unasked: not too much", max(seen.get("gamma", 0), seen.get("delta", 0)) < 6e6 < sum(seen.values()), True)
+
 # jemalloc's format has them behind a thread's line
 run(THREADS, "-", "exit", env={"VITRINE": f"sample=1,heap_format=jemalloc,heap_profile={folder}/je", "LD_PRELOAD": SO})
 with open(os.path.join(folder, "je.0001.heap")) as f:
