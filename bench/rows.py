@@ -67,7 +67,7 @@ PROFILERS = [
              {"VITRINE_SAMPLE": "0"},
              {"VITRINE_EXACT": "on", "VITRINE_HEAP_PROFILE": "{tmp}/exact"}),
     Profiler("exact", "heaptrack", "", "libheaptrack", {},
-             {"DUMP_HEAPTRACK_OUTPUT": "{tmp}/heaptrack.raw"},
+             {"DUMP_HEAPTRACK_OUTPUT": "/dev/null"},
              extra="/usr/lib/heaptrack/libheaptrack_preload.so", divisor=4),
     Profiler("exact", "tcmalloc", "libtcmalloc.so.4", "libgoogle-perftools4", {},
              {"HEAPPROFILE": "{tmp}/heapprofile"}, divisor=80),

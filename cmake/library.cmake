@@ -24,7 +24,7 @@ set(VT_SOURCES
     src/probe/chance.c src/heap/count.c src/life/heap_dump.c src/probe/sample.c src/probe/exact.c src/probe/exact_places.c src/heap/own_cache.c
     src/os/region.c src/os/box.c src/os/box_take.c src/stack/unwind.c src/stack/recall.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
-    src/probe/sample_sites.c src/probe/sample_records.c src/probe/sample_totals.c src/probe/table.c src/probe/growth.c src/probe/labels.c
+    src/probe/sample_sites.c src/probe/sample_records.c src/probe/sample_totals.c src/probe/table.c src/probe/growth.c src/probe/labels.c src/probe/threads.c
     src/probe/maps.c src/probe/exact_read.c src/probe/counts.c src/probe/cpu_tasks.c src/probe/cpu_tick.c src/probe/cpu.c src/probe/waits.c)
 set(VT_SMALL_SOURCES
     src/os/file.c src/os/place.c src/os/draft.c src/os/box_file.c src/os/pressure.c src/os/timer.c src/heap/own.c src/heap/tract.c src/heap/atlas.c src/heap/estate.c src/heap/holding.c src/heap/visit.c src/heap/check.c src/heap/stats.c src/heap/peak.c src/heap/ranges.c
@@ -35,7 +35,7 @@ set(VT_SMALL_SOURCES
     src/life/box.c src/life/oom.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES} src/heap/sums.c)
-set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c
+set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c src/life/purger.c
     src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)

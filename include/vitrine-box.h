@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define VT_BOX_MAGIC "vitrine's box\r\n" /* 16 bytes, with the NUL */
-#define VT_BOX_VERSION 1                 /* another one: the layout differs */
+#define VT_BOX_VERSION 2                 /* another one: the layout differs */
 #define VT_BOX_ALIGN 64                  /* of its address */
 
 /* Memory that grows from its first byte on. Stacks: an id leads to an entry, `first << 8 | n`: so many words from words[first] on are
@@ -43,6 +43,7 @@ enum vt_box_table {
     VT_BOX_LABELS,  /* struct vt_box_label */
     VT_BOX_MODULES, /* struct vt_box_module */
     VT_BOX_PLACES,  /* struct vt_box_place */
+    VT_BOX_THREADS, /* struct vt_box_thread, by a thread's number */
     VT_BOX_N_TABLES
 };
 #define VT_BOX_BLOCKS 24
@@ -85,6 +86,15 @@ struct vt_box_freed {
 struct vt_box_label {
     uint32_t parent;
     uint64_t key, value; /* addresses of texts that end in NUL, 255 bytes at most */
+};
+
+/* A thread of samples and exact mode. */
+struct vt_box_thread {
+    char name
+        [16]; /* as the system had it when it was last looked at; ends in NUL; empty: it was not */
+    uint32_t tid;     /* the system's; 0: it has ended, or nobody looked yet */
+    uint32_t n_ended; /* so many threads that had this number ended, or took another */
+    uint32_t is_left; /* no thread has it now */
 };
 
 /* A mapping of a file that has code. */

@@ -116,6 +116,14 @@ static void add_thread(struct taking *t, uint32_t number, const char *name) {
                                                         .number = (int64_t)number});
 }
 
+/* Of samples and exact mode. */
+static void add_thread_of_heap(struct taking *t, uint32_t number) {
+    struct vt_box_thread row = {.name = ""};
+    (void)read_row(t, VT_BOX_THREADS, number, &row, sizeof row);
+    row.name[sizeof row.name - 1] = '\0';
+    add_thread(t, number, row.name);
+}
+
 static void add_labels(struct taking *t, uint32_t label) {
     struct vt_box_label l;
     char key[TEXT_BYTES], value[TEXT_BYTES];
@@ -152,7 +160,7 @@ static void add_site(struct taking *t, const struct vt_box_site *s,
     if (values[0] == 0 && values[2] == 0) return; /* forgotten, or it has nothing yet */
     if (s->sequence % 2 != 0) t->n_torn++;
     profile_add_sample(t->p, stack_of(t, s->s.stack, false), values);
-    add_thread(t, s->s.thread, "");
+    add_thread_of_heap(t, s->s.thread);
     add_labels(t, s->s.label);
 }
 
@@ -326,7 +334,7 @@ static void take_exact(struct taking *t, enum box_kind kind) {
                            less(s->alloc.bytes, 0), less(c->bytes, 0)};
         if (values[0] == 0) continue;
         profile_add_sample(t->p, stack_of(t, s->stack, false), values);
-        add_thread(t, s->thread != UINT32_MAX ? s->thread : 0, "");
+        add_thread_of_heap(t, s->thread != UINT32_MAX ? s->thread : 0);
         add_labels(t, s->label);
     }
     index_free(&sums.by_key);

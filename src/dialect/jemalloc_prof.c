@@ -136,7 +136,7 @@ int vt__je_write_thread_prof_active(const struct vt_je_call *c, uint64_t value) 
 
 int vt__je_read_thread_prof_name(const struct vt_je_call *c, uint64_t *out) {
     (void)c;
-    *out = (uintptr_t)vt__heap_thread_name(vt__heap_thread_number());
+    *out = (uintptr_t)vt__thread_name(vt__heap_thread_number());
     return 0;
 }
 
@@ -147,7 +147,7 @@ int vt__je_write_thread_prof_name(const struct vt_je_call *c, uint64_t value) {
     if (name == NULL) return EINVAL;
     for (const char *s = name; *s != '\0'; s++)
         if (*s != ' ' && *s != '\t' && (*s <= ' ' || *s > '~')) return EINVAL;
-    vt__heap_set_thread_name(name);
+    vt__thread_set_name(name);
     return 0;
 }
 

@@ -44,10 +44,19 @@ static void put_counts(const struct vt_heap_rows *r, struct vt_heap_row *row) {
     put_allocated(r, &s->alloc, 1, row);
 }
 
+/* Its thread may be giving itself another one. */
+VT_READS_RACILY static void copy_name(struct vt_heap_rows *r, uint32_t thread) {
+    const char *name = vt__thread_name(thread);
+    size_t i = 0;
+    for (; i + 1 < sizeof(r->name) && name[i] != '\0'; i++) r->name[i] = name[i];
+    r->name[i] = '\0';
+}
+
 static void put_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
     row->n_pcs = vt__depot_get(r->site.stack, &row->pc);
     row->thread = r->site.thread;
-    if (row->thread != 0) row->thread_name = vt__heap_thread_name(row->thread);
+    copy_name(r, row->thread);
+    row->thread_name = r->name;
     row->n_labels = vt__label_pairs(r->site.label, r->keys, r->values, VT_ROW_LABELS);
     row->label_keys = r->keys;
     row->label_values = r->values;
@@ -218,6 +227,7 @@ static void rewind_rows(void *state, bool by_thread) {
     r->by_thread = by_thread;
     r->age = 0;
     r->is_in_maps = false;
+    if (by_thread) vt__threads_refresh();
 }
 
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind) {

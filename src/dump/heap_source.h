@@ -3,6 +3,7 @@
 #define VT_DUMP_HEAP_SOURCE_H
 
 #include "dump/profile.h"
+#include "os/os.h"
 #include "probe/exact.h"
 #include "probe/probe.h"
 
@@ -28,6 +29,7 @@ struct vt_heap_rows {
         age; /* of lifetimes: 0: the next site, and what is in use of it; else one more than their index */
     struct vt_site site;
     const char *keys[VT_ROW_LABELS], *values[VT_ROW_LABELS];
+    char name[VT_TASK_NAME_BYTES]; /* of its thread */
 };
 
 /* A source over `rows`, which must outlive it. While the program's own mappings are recorded, they are also in profiles of what

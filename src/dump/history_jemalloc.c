@@ -47,7 +47,7 @@ static void put_stack(struct vt_text *t, uint32_t stack) {
 
 static void put_end(struct vt_text *t, const char *const keys[4], const struct vt_past_end *end) {
     put_number(t, ",", keys[0], end->thread);
-    const char *name = vt__heap_thread_name(end->thread);
+    const char *name = vt__thread_name(end->thread);
     if (name[0] != '\0') put_words(t, ",", keys[1], name);
     put_number(t, ",", keys[2], end->at_ns);
     put_key(t, ",", keys[3]);
@@ -121,7 +121,7 @@ static uint32_t highest_thread(void) {
 static void tell_thread(struct vt_text *t, struct places *threads, uint32_t id) {
     if (!is_new(threads, id)) return;
     put_number(t, threads->n == 1 ? "{" : ",{", "thr_uid", id);
-    put_words(t, ",", "thr_name", vt__heap_thread_name(id));
+    put_words(t, ",", "thr_name", vt__thread_name(id));
     vt__text_char(t, '}');
 }
 

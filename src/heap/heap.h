@@ -61,10 +61,8 @@ uint32_t vt__heap_thread_number(
 /* Of the calling thread: is it sampled? It starts as the probes have it for all. NULL: no memory. */
 enum vt_thread_sampling { VT_SAMPLING_AS_ALL, VT_SAMPLING_ON, VT_SAMPLING_OFF };
 uint8_t *vt__heap_sampling(void);
-/* Names of threads, for profiles: the calling one's, and any one's by its number; empty: none was told. */
-#define VT_THREAD_NAME_BYTES 16
-void vt__heap_set_thread_name(const char *name); /* cut if it must be */
-const char *vt__heap_thread_name(uint32_t number);
+/* The calling thread, which has a heap, gets this number, which no other has; 0: a new one. Gives it. */
+uint32_t vt__heap_renumber_thread(uint32_t number);
 uint64_t *vt__heap_dialect_word(void); /* the calling thread's, 0 at first; NULL: no memory */
 
 /* What the calling thread allocated and freed, in bytes of blocks; never decreases. malloc and free do not count: what is wanted is

@@ -231,12 +231,10 @@ struct heap {
     struct vt_pace pace;   /* of walks through them */
     uint64_t dialect_word; /* src/dialect's, 0 for a new thread */
     uint8_t sampling;      /* enum vt_thread_sampling */
-    char name
-        [VT_THREAD_NAME_BYTES]; /* of its thread, if somebody told us; written by that one, read by any */
     void *probe_slot[VT_PROBE_SLOTS]; /* probe/'s; see heap.h */
     struct own_cache *own_caches;     /* see own_cache.h; NULL: none was needed yet */
     struct vt_tls *tls;               /* of its thread; under the heaps lock */
-    uint32_t number;                  /* 1, 2, 3, ...: what profiles call its thread */
+    uint32_t number;                  /* 1, 2, 3, ...: what profiles call its thread; its own */
     bool is_first;                    /* of the process */
     bool is_taken_over; /* from an earlier thread; small_taken_over is not known yet */
     bool is_borrowed;   /* its thread is ending: give it back after each use */

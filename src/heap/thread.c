@@ -41,7 +41,7 @@ static struct {
     struct heap *pool;
     _Atomic uint32_t n_pooled; /* read without the lock, as a hint */
     _Atomic size_t warm_bytes; /* the same */
-    uint32_t n_heaps;
+    uint32_t n_heaps, n_numbers;
     struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
 } heaps;
 
@@ -66,8 +66,8 @@ static struct heap *heap_new(void) {
     h->is_first = heaps.all == NULL;
     h->next = heaps.all;
     heaps.all = h;
-    h->number = ++heaps.n_heaps;
-    h->shelf_salt = (uintptr_t)(h->number % 0xfffe + 1) << VT_SALT_SHIFT;
+    h->number = ++heaps.n_numbers;
+    h->shelf_salt = (uintptr_t)(++heaps.n_heaps % 0xfffe + 1) << VT_SALT_SHIFT;
     return h;
 }
 
@@ -209,22 +209,12 @@ size_t vt__heap_count_words(uint64_t mask, uint64_t value) {
     return n;
 }
 
-void vt__heap_set_thread_name(const char *name) {
-    struct heap *h = own_heap();
-    if (h == NULL) return;
-    size_t i = 0;
-    for (; i + 1 < VT_THREAD_NAME_BYTES && name[i] != '\0'; i++) h->name[i] = name[i];
-    for (; i < VT_THREAD_NAME_BYTES; i++) h->name[i] = '\0';
-}
-
-const char *vt__heap_thread_name(uint32_t number) {
-    if (!vt__enter()) return "";
+uint32_t vt__heap_renumber_thread(uint32_t number) {
     vt_lock(&vt__heaps_lock);
-    const struct heap *h = heaps.all;
-    while (h != NULL && h->number != number) h = h->next;
+    if (number == 0) number = ++heaps.n_numbers;
+    vt__tls.real->number = number;
     vt_unlock(&vt__heaps_lock);
-    vt__leave();
-    return h != NULL ? h->name : "";
+    return number;
 }
 
 void vt__heap_detach_thread(void) {

@@ -108,6 +108,7 @@ static void say_if_no_stacks(const char *prefix) {
 int vt__life_heap_start(const char *prefix) {
     struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
+    vt__sample_want_names();
     vt__text_put(&t, prefix);
     dumps.prefix[t.len] = '\0';
     if (t.is_cut) return -ENAMETOOLONG;
@@ -287,6 +288,8 @@ void vt__life_heap_begin(void) {
     if (vt_opt(exact) && vt__exact_set(true) != 0)
         vt__warn("no memory for option", "exact", ": profiles are sampled");
     if (vt_opt(heap_oom) != 0) vt__sample_look_at_memory();
+    bool is_rate_asked = vt_opt(sample) != vt__option_rows[VT_OPT_sample].dflt;
+    if (is_rate_asked || vt_opt(heap_oom) != 0) vt__sample_want_names();
     if (vt_opt(heap_mmap)) vt__life_record_maps("heap_mmap");
     if (kind == VT_HEAP_MMAP) vt__life_record_maps("heap_kind=mmap");
     if (!start_by_options() || vt_opt(heap_signal) == 0) return;

@@ -1,9 +1,9 @@
 /* oom.c - the option heap_oom: a heap profile before the system kills somebody for memory, not after.
  *
- * Looked at where samples are added up (probe/sample_totals.c), by a program that allocates, that is: ten times in a second, and again when
- * the heap has grown by a quarter of what was left. One
- * profile for each rise above the share; the next when it has been below it by a few per cent. The last N_KEPT stay, under names that
- * are used in turn.
+ * Looked at in two ways. Where samples are added up (probe/sample_totals.c), by a program that allocates, that is: ten times in a second, and
+ * again when the heap has grown by a quarter of what was left. And by the thread of purger.c, because memory may be filled long after its
+ * malloc: the sooner the less is left. One profile for each rise above the share; the next when it has been below it by a few per cent. The
+ * last N_KEPT stay, under names that are used in turn.
  *
  * Climate: host, no malloc; no lock is held.   Owns: the state below.   Locks: none; one thread at a time looks.
  */
@@ -18,10 +18,14 @@
 #include "probe/probe.h"
 
 #define N_KEPT 4
-#define BELOW_PERCENT 5 /* so much less, and the next rise counts */
+#define BELOW_PERCENT 5     /* so much less, and the next rise counts */
+#define BYTES_PER_MS MiB(4) /* no program fills memory faster than that for long */
+#define LEAST_MS 25
+#define MOST_MS 100
 
 static struct {
     _Atomic bool is_looking;
+    _Atomic size_t left; /* below the share, when last looked */
     bool is_above;
     unsigned n_dumps;
 } oom;
@@ -61,6 +65,7 @@ static void look(void) {
     size_t left;
     unsigned percent = vt__os_memory_percent((unsigned)vt_opt(heap_oom), &left);
     vt__sample_look_after(left / 4);
+    atomic_store_explicit(&oom.left, left, memory_order_relaxed);
     if (percent < vt_opt(heap_oom)) {
         if (percent + BELOW_PERCENT < vt_opt(heap_oom)) oom.is_above = false;
         return;
@@ -79,4 +84,12 @@ void vt__life_oom_look(void) {
     if (atomic_exchange(&oom.is_looking, true)) return;
     look();
     atomic_store(&oom.is_looking, false);
+}
+
+/* It is filled at the rate that makes half of what is left in the time until then. Above the share nothing is left, and nothing urgent. */
+uint64_t vt__life_oom_watch(void) {
+    vt__life_oom_look();
+    size_t left = atomic_load_explicit(&oom.left, memory_order_relaxed);
+    if (left == 0) return MOST_MS;
+    return vt_min(vt_max(left / 2 / BYTES_PER_MS, LEAST_MS), MOST_MS);
 }

@@ -6,7 +6,8 @@
 
 VT_HIDDEN_BEGIN
 
-void vt__life_oom_look(void); /* a heap profile, if memory is short; no lock is held */
+void vt__life_oom_look(void);      /* a heap profile, if memory is short; no lock is held */
+uint64_t vt__life_oom_watch(void); /* the same, and in how many milliseconds again */
 
 VT_HIDDEN_END
 

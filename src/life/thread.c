@@ -15,6 +15,7 @@
 #include "os/box_file.h"
 #include "os/libc_parts.h"
 #include "os/os.h"
+#include "probe/probe.h"
 #include "probe/upcalls.h"
 #include "stack/stack.h"
 
@@ -33,6 +34,7 @@ static void thread_ends(void *unused) {
     (void)unused;
     n_rounds++;
     vt__stack_thread_ends();
+    vt__probe_thread_ends();
     vt__heap_detach_thread();
 }
 

@@ -234,9 +234,13 @@ VT_INLINE uint32_t place_of_note(struct vt_exact_table *t, const struct note *no
     return place_of(t, stack, label, note->thread);
 }
 
+/* One that another thread had under this number, or a new one. */
 static VT_COLD struct vt_exact_table *make_table(void **slot) {
+    uint32_t thread = vt__heap_thread_number();
     vt_lock(&vt__probe_lock);
-    struct vt_exact_table *t = add_new_table(vt__heap_thread_number());
+    struct vt_exact_table *t = exact.tables;
+    while (t != NULL && t->thread != thread) t = t->next;
+    if (t == NULL) t = add_new_table(thread);
     vt_unlock(&vt__probe_lock);
     return *slot = t;
 }
@@ -360,6 +364,7 @@ void vt__probe_exact_allocated(const void *p, size_t n_bytes) {
     if (!vt__heap_block(p, &b)) return;
     struct note *note = note_of(&b);
     if (note == NULL) return;
+    if (vt__thread_is_due()) vt__thread_look(); /* it may have another table from here on */
     struct vt_exact_table *mine = table_of_thread();
     vt__stack_poll_modules(/* always */ mine == NULL ||
                            ++mine->n_allocated % ALLOCATIONS_PER_POLL == 0);

@@ -72,6 +72,21 @@ void vt__totals_pull(double alloc_bytes, double live_bytes); /* a dump, if it is
 void vt__exact_told(double *alloc_bytes, double *live_bytes);
 void vt__exact_tell_after(uint64_t n_bytes);
 
+/* threads.c. vt__thread_look() when the calling thread is about to be recorded and vt__thread_is_due() says so: it reads the
+ * thread's name, and may give it another number, and so another table. */
+#define VT_FIRST_LOOK 64 /* of the first thread */
+#define VT_LOOK_EVERY 4096
+extern __thread uint32_t vt__thread_n_recorded __attribute__((tls_model("initial-exec")));
+extern _Atomic bool vt__thread_first_ended; /* number 1 is another's, or nobody's */
+bool vt__thread_should_look(void);
+VT_INLINE bool vt__thread_is_due(void) {
+    uint32_t n = ++vt__thread_n_recorded;
+    return vt_unlikely((n & (n - 1)) == 0 || n % VT_LOOK_EVERY == 0) && vt__thread_should_look();
+}
+void vt__thread_look(void);
+void vt__threads_forked(void);
+bool vt__sample_names_threads(void);
+
 /* labels.c */
 uint32_t vt__label_of_thread(void);
 

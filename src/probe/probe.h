@@ -25,8 +25,16 @@ void vt__sample_pause(bool on);
 bool vt__sample_is_paused(void);
 void vt__sample_threads(bool on);
 bool vt__sample_has_threads(void);
-/* Threads get the names that the system has for them, when they have a sample. */
+/* Threads have the names that the system has for them; on, unless a dialect knows better. */
 void vt__sample_name_threads(bool on);
+/* Somebody is going to look: names are read from here on, not only when a profile is written. Exact mode and a black box say so, too. */
+void vt__sample_want_names(void);
+/* Names by number (vt__heap_thread_number): what is known, empty: nothing; brought up to date before a profile; told by the thread
+ * itself, cut if it must be; and read when it ends. */
+const char *vt__thread_name(uint32_t number);
+void vt__threads_refresh(void);
+void vt__thread_set_name(const char *name);
+void vt__probe_thread_ends(void);
 /* All samples so far are as if they had never been. */
 void vt__sample_forget(void);
 const _Atomic uint64_t *vt__sample_period_word(void); /* where it is, for other processes */

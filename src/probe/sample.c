@@ -37,7 +37,7 @@ void vt__probe_leave(void) {
 
 static struct {
     _Atomic uint64_t period_bytes;
-    _Atomic bool is_paused, leaves_out_threads, names_threads;
+    _Atomic bool is_paused, leaves_out_threads, leaves_out_names, wants_names;
     uint64_t since_ns;
 } samples;
 
@@ -47,7 +47,10 @@ static struct vt_frames frames; /* too large for the stack of whoever mallocs */
 /* ---- rate ---- */
 
 void vt__sample_set_period(uint64_t n_bytes) {
-    if (samples.since_ns == 0) samples.since_ns = vt__os_wall_ns();
+    if (samples.since_ns == 0)
+        samples.since_ns = vt__os_wall_ns();
+    else
+        vt__sample_want_names(); /* not the start: somebody says how */
     atomic_store_explicit(&samples.period_bytes, n_bytes, memory_order_relaxed);
     if (vt__box_is_begun()) vt__box->sample_period = n_bytes;
     vt__heap_sampling_changed();
@@ -79,19 +82,13 @@ bool vt__sample_has_threads(void) {
 }
 
 void vt__sample_name_threads(bool on) {
-    atomic_store_explicit(&samples.names_threads, on, memory_order_relaxed);
+    atomic_store_explicit(&samples.leaves_out_names, !on, memory_order_relaxed);
 }
 
 static bool thread_is_sampled(void) {
     const uint8_t *is = vt__heap_sampling();
     if (is == NULL || *is == VT_SAMPLING_AS_ALL) return vt__sample_has_threads();
     return *is == VT_SAMPLING_ON;
-}
-
-static void name_thread(void) {
-    char name[VT_TASK_NAME_BYTES] = "";
-    vt__os_my_name(name);
-    vt__heap_set_thread_name(name);
 }
 
 uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
@@ -103,6 +100,29 @@ uint32_t vt__probe_draw_count(size_t n_bytes, unsigned n, uint64_t *random) {
     for (; n > 0; n--)
         sum += (uint64_t)(1 + vt__exponential(random) * (double)period / (double)n_bytes);
     return (uint32_t)vt_min(sum, UINT32_MAX);
+}
+
+/* ---- names ---- */
+
+void vt__sample_want_names(void) {
+    atomic_store_explicit(&samples.wants_names, true, memory_order_relaxed);
+}
+
+/* A program that nobody looks at has no more system calls because of us: filters may forbid them. */
+bool vt__sample_names_threads(void) {
+    if (atomic_load_explicit(&samples.leaves_out_names, memory_order_relaxed)) return false;
+    return vt__exact_is_set() || vt__box_has_file() ||
+           atomic_load_explicit(&samples.wants_names, memory_order_relaxed);
+}
+
+/* The first thread of a small program has no look taken at it: the profile, when it is written, has its name. Here, and not in
+ * threads.c, which such a program then never runs. */
+_Atomic bool vt__thread_first_ended;
+bool vt__thread_should_look(void) {
+    bool is_first = vt__heap_thread_number() == 1 &&
+                    !atomic_load_explicit(&vt__thread_first_ended, memory_order_relaxed);
+    if (is_first && vt__thread_n_recorded <= VT_FIRST_LOOK && !vt__box_has_file()) return false;
+    return vt__sample_names_threads();
 }
 
 /* ---- who watches ---- */
@@ -191,7 +211,7 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (vt__probe_period() == 0 || !thread_is_sampled())
         return; /* switched off, perhaps since it was drawn */
     if (!vt__box_is_mine()) vt__life_box_attend();
-    if (atomic_load_explicit(&samples.names_threads, memory_order_relaxed)) name_thread();
+    if (vt__thread_is_due()) vt__thread_look();
     struct vt_sample_slot *slot = vt__slot_of_thread();
     uint32_t stack = take_stack(slot);
     if (remember_again(slot, stack, p, n_bytes, block_bytes, n_drawn)) return;
@@ -284,4 +304,7 @@ VT_READS_RACILY bool vt__sample_next_object(uint32_t *cursor, struct vt_heap_obj
 
 void vt__probe_fork_prepare(void) { vt_lock(&vt__probe_lock); }
 
-void vt__probe_fork_done(bool is_child) { vt_lock_forked(&vt__probe_lock, is_child); }
+void vt__probe_fork_done(bool is_child) {
+    if (is_child) vt__threads_forked();
+    vt_lock_forked(&vt__probe_lock, is_child);
+}

@@ -1,6 +1,6 @@
 /* deaths.c - a program that knows what it holds and what time it took, and then dies in the way it is told.
  *
- *   deaths [child] [drop] [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [DEATH]
+ *   deaths [child] [drop] [threads=N] [burn=MS] [fork] [grow=MIB [times=N]] [fill=MIB] [DEATH]
  *
  *   child: all of it in a child, whose parent does nothing but wait
  *   drop: all of it as nobody, after giving up root
@@ -85,6 +85,16 @@ static void bare_clone(void) {
     fflush(stdout);
 }
 
+/* One block, long before it is used: a MiB every 5 ms, by nobody who allocates. */
+__attribute__((noinline)) static void fill(unsigned n_mib) {
+    static char *volatile block;
+    block = malloc((size_t)n_mib << 20);
+    for (unsigned i = 0; i < n_mib; i++) {
+        memset(block + ((size_t)i << 20), 1, 1 << 20);
+        usleep(5000);
+    }
+}
+
 /* So much, touched, and given back; again and again. */
 __attribute__((noinline)) static void grow(unsigned n_mib, unsigned n_times) {
     static void *grown[1 << 16];
@@ -147,13 +157,15 @@ int main(int argc, char **argv) {
     const char *how = "exit";
     double seconds = 0;
     int is_forking = 0;
-    unsigned n_mib = 0, n_times = 1;
+    unsigned n_mib = 0, n_times = 1, n_fill = 0;
     if (argc > 1 && strcmp(argv[1], "quick") == 0) return 0;
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "threads=", 8) == 0)
             n_threads = (unsigned)atoi(argv[i] + 8);
         else if (strncmp(argv[i], "burn=", 5) == 0)
             seconds = atof(argv[i] + 5) / 1000;
+        else if (strncmp(argv[i], "fill=", 5) == 0)
+            n_fill = (unsigned)atoi(argv[i] + 5);
         else if (strncmp(argv[i], "grow=", 5) == 0)
             n_mib = (unsigned)atoi(argv[i] + 5);
         else if (strncmp(argv[i], "times=", 6) == 0)
@@ -170,6 +182,7 @@ int main(int argc, char **argv) {
     run_threads();
     burn(seconds);
     if (n_mib > 0) grow(n_mib, n_times);
+    if (n_fill > 0) fill(n_fill);
     if (is_forking) {
         int pid = fork(), status;
         if (pid == 0) {

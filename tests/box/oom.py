@@ -29,6 +29,11 @@ status, text, errors, place = go("prefix", "heap_oom=1,sample=64K", "exit")
 check("without a prefix", len(files(place, "vitrine.*.oom1.heap")), 1)
 status, text, errors, place = go("exact", "heap_oom=1,exact", "exit")
 check("exact: once", len(files(place, "vitrine.*.oom1.heap")), 1)
+# who allocates nothing is looked at as well, by a thread
+place = os.path.join(folder, "idle")
+os.mkdir(place)
+r = subprocess.run(["sleep", "1"], cwd=place, capture_output=True, text=True, env=dict(os.environ, VITRINE="heap_oom=1,heap_profile=p", LD_PRELOAD=SO))
+check("idle: one profile", (r.returncode, len(files(place, "p.*.oom1.heap"))), (0, 1))
 
 # ---- a group with 64 MiB
 LIMIT = 64 << 20
@@ -62,6 +67,14 @@ try:
     if found:
         held = sums(os.path.join(place, found[0]), "inuse_space").get("grow", 0)
         check("group: what held the memory", 0.5 * LIMIT < held < 1.1 * LIMIT, True)
+    # a block that is filled long after its malloc
+    for way in ("sample=64K", "exact"):
+        status, text, errors, place = go(f"filled-{way}", f"heap_oom=80,{way},heap_profile=p", "fill=200", "exit", wrap=wrap)
+        check(f"filled, {way}: killed", status, -9)
+        found = files(place, "p.*.oom*.heap")
+        check(f"filled, {way}: one before the kill", len(found), 1)
+        if found:
+            check_near(f"filled, {way}: what held the memory", sums(os.path.join(place, found[0]), "inuse_space").get("fill", 0) / (200 << 20), 1, 0.1)
     # the OOM killer under `vitrine run`
     for way in ("--rate=64K", "--exact", "--cpu"):
         what, place = f"OOM killer, {way}", os.path.join(folder, "run" + way)

@@ -82,11 +82,12 @@ int main(void) {
     return 0;
 }
 """)
-place = os.path.join(folder, "run")
-run(VITRINE, "run", "--rate=1K", "-o", place, subject)  # its threads have numbers, and names only when asked for
-last = glob.glob(os.path.join(place, "*.0001.heap"))[0]
-seen = sums("top", "--group=thread", last)
-check("threads of a run: two have all", [v > 9e6 for v in sorted(seen.values())[-2:]], [True, True])
-check("threads of a run: by number", [n for n in seen if not n.isdigit()], [])
+for way, option in (("sampled", "--rate=1K"), ("exact", "--exact")):
+    place = os.path.join(folder, way)
+    run(VITRINE, "run", option, "-o", place, subject)
+    last = glob.glob(os.path.join(place, "*.0001.heap"))[0]
+    seen = sums("top", "--group=thread", last)
+    check(f"threads of a run, {way}: two have all", [v > 9e6 for v in sorted(seen.values())[-2:]], [True, True])
+    check(f"threads of a run, {way}: by name", sorted(re.sub(r" \(\d+\)$", "", n) for n in seen if seen[n] > 9e6), ["alpha", "beta"])
 check("modules of a run", list(sums("top", "--group=module", last))[0], "threads")
 done()
