@@ -10,6 +10,7 @@ import threading
 import time
 import zlib
 
+import proto
 from tool import *
 
 folder = scratch()
@@ -141,6 +142,39 @@ os.close(w)
 p = subprocess.run([VITRINE, "top", f"/dev/fd/{r}"], pass_fds=[r], capture_output=True, text=True, timeout=60)
 check("a pipe on the command line is read from its beginning", (p.returncode, p.stderr), (0, ""))
 check_has("a pipe on the command line is read from its beginning", p.stdout, "samples, 7 of 7 shown")
+
+# ---- frames that stand for far more than they are
+
+
+def inlined(n_lines, n_frames, n_samples=1):
+    """Stacks that name one location so often; it has so many inlined calls."""
+    field, varint = proto.field, proto.varint
+    body = field(1, field(1, 1) + field(2, 2))
+    for i in range(n_samples):
+        body += field(2, field(1, b"\x01" * n_frames + varint(i + 2)) + field(2, b"\x01"))
+    body += field(4, field(1, 1) + field(3, 0x1000) + b"".join(field(4, field(1, i % 100 + 1) + field(2, i + 1)) for i in range(n_lines)))
+    body += b"".join(field(4, field(1, i + 2) + field(3, 0x2000 + i) + field(4, field(1, i + 1) + field(2, 1))) for i in range(n_samples))
+    body += b"".join(field(5, field(1, i + 1) + field(2, i + 3)) for i in range(100 + n_samples))
+    return gzip.compress(body + b"".join(field(6, s) for s in (b"", b"samples", b"count", *(b"fn%d" % i for i in range(100 + n_samples)))))
+
+
+MORE = "frames with their inlined calls; --limit=SIZE shows more"
+deep = file("inlined.pb.gz", inlined(256, 4000000))
+check("4 kB that stand for a billion frames", os.path.getsize(deep) < 8000, True)
+bounded("inlined calls", [VITRINE, "top", deep], 25 * 4 * 4 + 60 + PLAIN_MiB, f"error: the profile's stacks have more than 100")
+check_has("inlined calls: what to do", measured(VITRINE, "top", deep)[1], MORE)
+deep = file("inlined.100000.pb.gz", inlined(256, 100000))
+for way in (["tree"], ["flame", "-o", os.path.join(folder, "x.svg")], ["graph", "-o", os.path.join(folder, "x.svg")], ["top", "--by=lines"], ["peek", "fn1"]):
+    bounded(f"inlined calls, {way[0]}", [VITRINE, *way, deep], 60 + PLAIN_MiB, MORE)
+bounded("inlined calls, convert", [VITRINE, "convert", "--to=collapsed", deep, os.path.join(folder, "x")], 60 + PLAIN_MiB, MORE)
+bounded("inlined calls, diff", [VITRINE, "diff", deep, deep], 100 + PLAIN_MiB, MORE)
+bounded("inlined calls, pprof", [PPROF, "--text", deep], 60 + PLAIN_MiB, MORE, status=1)
+small = file("inlined.small.pb.gz", inlined(256, 10000))
+check("inlined calls that are not so many", measured(VITRINE, "top", small)[:2], (0, ""))
+check("--limit=1G takes more of them", measured(VITRINE, "top", "--limit=1G", deep)[:2], (0, ""))
+check("--limit=0 takes all of them", measured(VITRINE, "top", "--limit=0", deep)[:2], (0, ""))
+wide = file("wide.pb.gz", inlined(20, 60, n_samples=5000))  # 6 million calls
+check_has("many calls, tree: a line", out(VITRINE, "tree", wide), "there are more than 4194303 calls: the deeper ones count for their callers; --limit=SIZE takes more\n")
 
 # ---- names that stand for far more than they are
 
