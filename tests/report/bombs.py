@@ -176,6 +176,19 @@ check("--limit=0 takes all of them", measured(VITRINE, "top", "--limit=0", deep)
 wide = file("wide.pb.gz", inlined(20, 60, n_samples=5000))  # 6 million calls
 check_has("many calls, tree: a line", out(VITRINE, "tree", wide), "there are more than 4194303 calls: the deeper ones count for their callers; --limit=SIZE takes more\n")
 
+def chain(n):
+    """heaptrack's file: each trace is called by the one before, and allocates."""
+    lines = ["v 10500 3", "s 1 a", "i 1 0 1", *(f"t 1 {i:x}" for i in range(n)), *(f"a 1 {i + 1:x}" for i in range(n)), *(f"+ {i:x}" for i in range(n))]
+    return ("\n".join(lines) + "\n# strings: 1\n").encode()
+
+
+deep = file("chain.gz", gzip.compress(chain(10000)))  # 50 million frames
+bounded("heaptrack: traces in one chain", [VITRINE, "top", deep], 40 + PLAIN_MiB, f"error: '{deep}': its stacks have more than 5")
+check_has("heaptrack: traces in one chain: what to do", measured(VITRINE, "top", deep)[1], "frames; --limit=SIZE reads more\n")
+bounded("heaptrack: traces in one chain, pprof", [PPROF, "--text", deep], 40 + PLAIN_MiB, "frames; --limit=SIZE reads more", status=1)
+check("heaptrack: --limit=1G reads more", measured(VITRINE, "top", "--limit=1G", deep)[:2], (0, ""))
+check("heaptrack: a chain that is not so long", measured(VITRINE, "top", file("short", chain(2000)))[:2], (0, ""))
+
 # ---- names that stand for far more than they are
 
 
