@@ -33,7 +33,12 @@ static int write_kind(const struct image *m, const struct vt_box *b, enum box_ki
         say_error("'%s': the name is too long", prefix);
         return EXIT_COULD_NOT;
     }
-    struct profile *p = box_profile(m, b, kind);
+    struct report_error e;
+    struct profile *p = box_profile(m, b, kind, &e);
+    if (p == NULL) {
+        say_error("%s", e.line);
+        return EXIT_COULD_NOT;
+    }
     int status = box_write(p, path, s);
     if (status == EXIT_FINE) say_written(p, kind, path);
     box_say_notes(p, kind);
@@ -60,8 +65,10 @@ static int write_all(const struct image *m, const struct vt_box *b, const char *
     for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
         if (!box_has(b, (enum box_kind)kind)) continue;
         int one = write_kind(m, b, (enum box_kind)kind, prefix, s);
-        if (one != EXIT_FINE) status = one;
         n++;
+        if (one == EXIT_FINE) continue;
+        status = one; /* the others would fail for the same reason */
+        break;
     }
     if (n == 0) say_warning("'%s': nothing was recorded: no sample was due yet", m->name);
     return status;
@@ -101,7 +108,7 @@ static int read_one(const struct settings *s, const char *file, bool has_many) {
     struct report_error e;
     char prefix[PATH_MAX];
     int status = EXIT_COULD_NOT;
-    if (image_open(&m, file, &e) != 0) {
+    if (image_open(&m, file, s->limit, &e) != 0) {
         say_error("%s", e.line);
         return status;
     }
@@ -142,6 +149,8 @@ static const struct option_row options_box[] = {
     {"path", 0, OPTION_LIST, AT(moves), "OLD=NEW",
      "look for binaries below NEW instead of OLD; may be repeated"},
     {"no-symbols", 0, OPTION_FLAG, AT(no_symbols), NULL, "do not look up names"},
+    {"limit", 0, OPTION_LIMIT, AT(limit), "SIZE",
+     "read so much of what was recorded; 0: all (default: 2G)"},
     {0},
 };
 

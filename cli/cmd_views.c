@@ -74,7 +74,7 @@ static int print_groups(const struct settings *s, struct view *v, struct view_pr
 
 static int write_shown(const struct settings *s, struct view *v, FILE *out, const void *context) {
     const struct showing *showing = context;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct view_print how = print_from(s, out);
     how.pattern = showing->pattern;
     if (showing->has_summary) put_summary(v, s, out);

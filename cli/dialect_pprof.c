@@ -219,7 +219,7 @@ static int put_page(const struct asked *a, const struct settings *s, struct view
 }
 
 static int put_view(const struct asked *a, const struct settings *s, struct view *v, FILE *out) {
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct view_print how = {.out = out, .pattern = a->peek};
     if (a->mode == OUT_TREE && a->nodecount > 0) how.n_max = (uint32_t)a->nodecount;
     int error = 0, status = 0;
@@ -245,7 +245,7 @@ static int put_view(const struct asked *a, const struct settings *s, struct view
 /* The filters count in a profile that is written, too; afterwards it is what it was, for the prompt's next line. */
 static int put_proto(const struct settings *s, struct profile *p, FILE *out) {
     struct view_options o;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     int status;
     if (!view_options_from(s, p, &o, &status)) return 1;
     uint32_t n_samples = p->n_samples, n_values = p->n_values;
@@ -278,7 +278,7 @@ static bool is_binary(const struct asked *a, const struct profile *p) {
 
 static int put_report(const struct asked *a, struct settings *s, struct profile *p, FILE *out) {
     struct view_options o;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     int status;
     if (is_binary(a, p) && !output_takes_bytes(out)) return 1;
     switch (a->mode) {

@@ -330,6 +330,7 @@ struct view *load_view(struct settings *s, struct profile **p, int *status) {
     if (view_options_from(s, *p, &o, status)) {
         v = view_new(*p, &o, &e);
         if (v == NULL) say_error("%s", e.line);
+        if (v == NULL && e.code == EFBIG) *status = EXIT_COULD_NOT; /* else a bad regexp */
     }
     if (v == NULL) {
         profile_free(*p);

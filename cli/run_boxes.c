@@ -148,7 +148,7 @@ static struct list list_boxes(const struct boxes *b) {
     for (const struct dirent *f; (f = readdir(d)) != NULL;) {
         struct left left;
         (void)snprintf(path, sizeof path, "%s/%s", b->folder, f->d_name);
-        if (f->d_name[0] == '.' || !is_file(path) || image_open(&m, path, &e) != 0) continue;
+        if (f->d_name[0] == '.' || !is_file(path) || image_open(&m, path, 0, &e) != 0) continue;
         (void)snprintf(left.name, sizeof left.name, "%s", f->d_name);
         if (image_find_box(&m, &left.box, &e) == 0) *REPORT_PUSH(l.all, l.n, l.cap) = left;
         image_close(&m);
@@ -223,12 +223,16 @@ static unsigned write_one(const struct run *r, const struct settings *s, const s
     struct report_error e;
     (void)snprintf(from, sizeof from, "%s/%s", r->boxes->folder, left->name);
     unsigned n_left_out = 0;
-    if (image_open(&m, from, &e) != 0) return 0;
+    if (image_open(&m, from, 0, &e) != 0) return 0;
     (void)snprintf(name, sizeof name, "%s.%u", r->name, left->box.pid);
     m.name = name; /* the folder means nothing to the user */
     for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
         if (!is_missing(&left->box, (enum box_kind)kind, s)) continue;
-        struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind);
+        struct profile *p = box_profile(&m, &left->box, (enum box_kind)kind, &e);
+        if (p == NULL) {
+            say_warning("%s", e.line);
+            continue;
+        }
         if (until_ns > p->time_ns && p->time_ns > 0) p->duration_ns = until_ns - p->time_ns;
         choose_path(r, &left->box, (enum box_kind)kind, n_exec, path);
         bool is_left_out = !is_all && is_little(p);

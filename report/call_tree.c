@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/intake.h"
+
 static uint64_t call_key(uint32_t parent, uint32_t node) {
     return hash_mix(hash_mix(7, parent), node);
 }
@@ -26,9 +28,14 @@ uint32_t call_tree_find(const struct call_tree *t, uint32_t parent, uint32_t nod
     return *slot == INDEX_FREE ? PROFILE_NONE : *slot;
 }
 
-static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node) {
+/* Found or new. PROFILE_NONE: it would be new, and there are n_most of them. */
+static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node, uint64_t n_most) {
     uint32_t *slot = call_slot(t, parent, node);
     if (*slot != INDEX_FREE) return *slot;
+    if (t->n >= n_most) {
+        t->is_full = true;
+        return PROFILE_NONE;
+    }
     uint32_t id = *slot = t->n;
     *REPORT_PUSH(t->all, t->n, t->cap) = (struct call){.node = node,
                                                        .parent = parent,
@@ -40,9 +47,16 @@ static uint32_t call_below(struct call_tree *t, uint32_t parent, uint32_t node) 
     return id;
 }
 
+/* A call takes as much memory as 32 frames. */
+static uint64_t most_calls(const struct view *v) {
+    uint64_t n = v->p->max_frames / 32;
+    return n > INTAKE_FREE_FRAMES ? n : INTAKE_FREE_FRAMES;
+}
+
 void call_tree_new(struct call_tree *t, const struct view *v, uint32_t max_depth) {
     *t = (struct call_tree){0};
     index_init(&t->index);
+    uint64_t n_most = most_calls(v);
     *REPORT_PUSH(t->all, t->n, t->cap) = (struct call){.node = PROFILE_NONE,
                                                        .parent = PROFILE_NONE,
                                                        .first_child = PROFILE_NONE,
@@ -56,7 +70,9 @@ void call_tree_new(struct call_tree *t, const struct view *v, uint32_t max_depth
             t->all[call].weight += fabs(s->value);
             t->all[call].variance += s->variance;
             if (k == 0 || t->all[call].depth >= max_depth) break;
-            call = call_below(t, call, v->frames[s->first + k - 1]);
+            uint32_t below = call_below(t, call, v->frames[s->first + k - 1], n_most);
+            if (below == PROFILE_NONE) break;
+            call = below;
         }
         t->all[call].self += s->value;
         t->all[call].self_variance += s->variance;

@@ -17,6 +17,8 @@ struct call {
 struct call_tree {
     struct call *all; /* [0] is all together; a caller stands before what it calls */
     uint32_t n, cap;
+    bool
+        is_full; /* there are more calls than the profile may stand for: those left out count for their callers */
     struct index index;
 };
 

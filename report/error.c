@@ -8,6 +8,7 @@
 
 int report_fail(struct report_error *e, int code, const char *format, ...) {
     char line[sizeof e->line];
+    e->code = code;
     va_list ap;
     va_start(ap, format);
     (void)vsnprintf(line, sizeof line, format, ap);

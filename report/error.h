@@ -9,10 +9,11 @@
 #define REPORT_ERROR_H
 
 struct report_error {
+    int code; /* as errno has them */
     char line[512];
 };
 
-/* Fills the line and gives -code. What a terminal would obey is spelled, see text.h. */
+/* Fills both and gives -code. What a terminal would obey is spelled, see text.h. */
 __attribute__((format(printf, 3, 4))) int report_fail(struct report_error *e, int code,
                                                       const char *format, ...);
 

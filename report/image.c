@@ -111,6 +111,35 @@ static uint64_t n_headers(const struct image *m, const Elf64_Ehdr *h) {
     return first.sh_info;
 }
 
+static int by_offset(const void *a, const void *b) {
+    const struct image_segment *x = a, *y = b;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* How many bytes the segments show that another one shows already. */
+static uint64_t shown_again(const struct image *m) {
+    uint64_t n_again = 0, end = 0;
+    struct image_segment *all = report_alloc(m->n_segments * sizeof *all);
+    if (m->n_segments > 0) memcpy(all, m->segments, m->n_segments * sizeof *all);
+    if (m->n_segments > 0) qsort(all, m->n_segments, sizeof *all, by_offset);
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        uint64_t limit = all[i].offset + (all[i].end - all[i].start);
+        if (all[i].offset < end) n_again += (limit < end ? limit : end) - all[i].offset;
+        if (limit > end) end = limit;
+    }
+    free(all);
+    return n_again;
+}
+
+/* No kernel writes one piece of the file at two addresses. A megabyte could be the memory of a million. */
+static int check_segments(const struct image *m, struct report_error *e) {
+    uint64_t n_again = shown_again(m);
+    if (n_again <= m->max_bytes) return 0;
+    return report_fail(e, EFBIG,
+                       "'%s': its segments show %llu bytes more than once; --limit=SIZE reads more",
+                       m->name, (unsigned long long)n_again);
+}
+
 static int read_core(struct image *m, struct report_error *e) {
     Elf64_Ehdr h;
     Elf64_Phdr p;
@@ -127,7 +156,7 @@ static int read_core(struct image *m, struct report_error *e) {
         if (p.p_type == PT_NOTE) read_notes(m, p.p_offset, p.p_filesz);
     }
     if (m->n_segments > 0) qsort(m->segments, m->n_segments, sizeof *m->segments, by_address);
-    return 0;
+    return check_segments(m, e);
 }
 
 /* ---- black boxes */
@@ -147,9 +176,9 @@ static int read_box(struct image *m, struct report_error *e) {
 
 /* ---- exported */
 
-int image_open(struct image *m, const char *name, struct report_error *e) {
+int image_open(struct image *m, const char *name, uint64_t max_bytes, struct report_error *e) {
     char magic[16] = "";
-    *m = (struct image){.name = name};
+    *m = (struct image){.name = name, .max_bytes = max_bytes};
     int error = open_file(m, e);
     if (error == 0 && m->n_bytes >= sizeof magic) (void)read_file(m, 0, magic, sizeof magic);
     if (error != 0)

@@ -33,6 +33,7 @@ struct image {
     const char *name; /* for messages */
     int fd; /* read, not mapped: a file that becomes shorter meanwhile is an error, not a SIGBUS */
     uint64_t n_bytes;
+    uint64_t max_bytes; /* that are taken of it: as in intake.h */
     bool is_core;
     int signal;   /* that ended the process, as a core file tells it; 0: none, or not known */
     uint32_t pid; /* of a core file; 0: not known */
@@ -43,8 +44,8 @@ struct image {
     unsigned char *notes; /* that have their names */
 };
 
-/* 0, or a negative errno with the line set. `name` must stay. */
-int image_open(struct image *m, const char *name, struct report_error *e);
+/* 0, or a negative errno with the line set. `name` must stay. max_bytes 0: at most 2 GiB are taken; INTAKE_ANY: any number. */
+int image_open(struct image *m, const char *name, uint64_t max_bytes, struct report_error *e);
 void image_close(struct image *m);
 /* Copies memory of the process; false: some of it is not in the file. */
 bool image_read(const struct image *m, uint64_t address, void *out, uint64_t n_bytes);

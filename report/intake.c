@@ -35,6 +35,14 @@ bool intake_is_too_much(uint64_t n_bytes, uint64_t n_packed, uint64_t max_bytes)
     return n_bytes > limit(n_packed, max_bytes);
 }
 
+uint64_t intake_max_frames(uint64_t n_bytes, uint64_t max_bytes) {
+    const uint64_t most = INTAKE_MAX_BYTES / sizeof(uint32_t);
+    if (max_bytes == INTAKE_ANY) return UINT64_MAX;
+    uint64_t n = n_bytes < most / INTAKE_FRAMES_RATIO ? n_bytes * INTAKE_FRAMES_RATIO : most;
+    if (n < INTAKE_FREE_FRAMES) n = INTAKE_FREE_FRAMES;
+    return max_bytes / sizeof(uint32_t) > n ? max_bytes / sizeof(uint32_t) : n;
+}
+
 static bool is_too_much(const struct intake *in) {
     return intake_is_too_much(in->out.n, in->n_packed, in->max_bytes) ||
            intake_is_too_much(in->n_packed, 0, in->max_bytes);

@@ -22,6 +22,14 @@
 #define INTAKE_RATIO 1000u
 #define INTAKE_ANY UINT64_MAX
 
+/* A profile names a frame by a byte or two, and a stack by the one that called it: what it stands for can be far more than its bytes.
+ * So its frames have a limit as well: 25 for each byte unpacked, at least 4 million, at most 2 GiB of them. */
+#define INTAKE_FRAMES_RATIO 25u
+#define INTAKE_FREE_FRAMES ((uint64_t)1 << 22)
+
+/* How many frames may so many bytes, unpacked, stand for? A max_bytes above the default allows more. */
+uint64_t intake_max_frames(uint64_t n_bytes, uint64_t max_bytes);
+
 /* Would so many bytes be too many? `max_bytes` 0: the limits above. `n_packed` 0: they are not packed. */
 bool intake_is_too_much(uint64_t n_bytes, uint64_t n_packed, uint64_t max_bytes);
 

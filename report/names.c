@@ -10,8 +10,17 @@
 #include <ctype.h>
 #define HAVE_DECL_BASENAME 1 /* libiberty.h asks; string.h has it */
 #include <demangle.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/memory.h"
+
+/* A parameter may repeat the one before it twice, so a mangled name of 300 bytes can stand for 2^30. Of the 144,000 names of a Debian
+ * system the longest has 8 kB, and none has more than 29 times its mangled length. */
+#define READABLE_MAX_BYTES ((size_t)64 << 10)
+#define READABLE_FREE_BYTES ((size_t)1 << 10)
+#define READABLE_RATIO 64u
 
 bool name_is_mangled(const char *name) {
     while (*name == '.' || *name == '$') name++;
@@ -19,9 +28,46 @@ bool name_is_mangled(const char *name) {
            strncmp(name, "__Z", 3) == 0;
 }
 
+/* A readable name while it is made. */
+struct readable {
+    char *out;
+    size_t n, room; /* without the NUL */
+    jmp_buf full;
+};
+
+/* libiberty has no other way to end early. It holds no memory when it calls this, but for a few bytes of a Rust name in punycode. */
+static void take_readable(const char *piece, size_t n, void *to) {
+    struct readable *r = to;
+    if (n > r->room - r->n) longjmp(r->full, 1);
+    memcpy(r->out + r->n, piece, n);
+    r->n += n;
+}
+
+static size_t readable_room(const char *name) {
+    size_t n = strlen(name);
+    if (n >= READABLE_MAX_BYTES / READABLE_RATIO) return READABLE_MAX_BYTES;
+    return READABLE_FREE_BYTES + n * READABLE_RATIO;
+}
+
+/* Rust first: its older names are C++ as well. False: it is neither, or longer than there is room for. */
+static bool make_readable(const char *name, struct readable *r) {
+    const int options = DMGL_PARAMS | DMGL_ANSI;
+    if (setjmp(r->full) != 0) return false;
+    if (rust_demangle_callback(name, options, take_readable, r) != 0) return true;
+    r->n = 0; /* what it wrote before it gave up */
+    return cplus_demangle_v3_callback(name, options, take_readable, r) != 0;
+}
+
 char *name_demangle(const char *name) {
     if (!name_is_mangled(name)) return NULL;
-    return cplus_demangle(name, DMGL_PARAMS | DMGL_ANSI | DMGL_AUTO);
+    struct readable r = {.room = readable_room(name)};
+    r.out = report_resize(NULL, r.room + 1);
+    if (make_readable(name, &r)) {
+        r.out[r.n] = '\0';
+        return report_resize(r.out, r.n + 1);
+    }
+    free(r.out);
+    return NULL;
 }
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$'; }

@@ -59,6 +59,7 @@ static uint64_t stack_hash(const void *owner, uint32_t id) {
 
 struct profile *profile_new(void) {
     struct profile *p = report_alloc(sizeof *p);
+    p->max_frames = UINT64_MAX;
     index_init(&p->string_index);
     index_init(&p->function_index);
     index_init(&p->location_index);
@@ -473,6 +474,14 @@ static void round_for_sums(struct profile *p) {
     }
 }
 
+/* What is read into a new one brings its limit; later ones add theirs. */
+static void add_max_frames(struct profile *p, const struct profile *from) {
+    bool is_first = p->n_stacks == 0, is_any = from->max_frames > UINT64_MAX - p->max_frames;
+    p->max_frames = is_first ? from->max_frames
+                    : is_any ? UINT64_MAX
+                             : p->max_frames + from->max_frames;
+}
+
 int profile_merge(struct profile *p, const struct profile *from, double factor) {
     uint32_t *types = none_yet(p->n_types), n_common = 0;
     for (uint32_t t = 0; t < p->n_types; t++) {
@@ -491,6 +500,7 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
                        .locations = none_yet(from->n_locations),
                        .stacks = none_yet(from->n_stacks)};
     uint32_t n_before = p->n_samples;
+    add_max_frames(p, from);
     move_samples(&m, types, factor);
     move_variances(p, from, n_before, types, factor);
     if (factor < 0) round_for_sums(p);

@@ -92,7 +92,9 @@ struct profile {
         heap_version; /* of gperftools' heap samples: 1 or 2, by which rule they were scaled; else 0 */
     bool is_difference;      /* something was subtracted: values may be below zero */
     uint32_t n_label_leaves; /* so many frames at each stack's leaf are labels: label_frames.h */
-    uint32_t default_type;   /* which of the types a view shows unless told */
+    /* how many frames all its stacks may have, and the nodes of a view of them: intake.h; UINT64_MAX: any number */
+    uint64_t max_frames;
+    uint32_t default_type; /* which of the types a view shows unless told */
     struct profile_type period_type;
     int64_t period, time_ns, duration_ns; /* 0: unknown */
     uint32_t drop_frames,

@@ -124,6 +124,10 @@ static int read_known(struct input *in) {
     return error;
 }
 
+static uint64_t limit_of(const struct report_options *options) {
+    return options ? options->max_bytes : 0;
+}
+
 int report_read_unpacked(const char *name, const void *bytes, size_t n,
                          const struct report_options *options, struct profile **result,
                          struct report_error *e) {
@@ -136,6 +140,7 @@ int report_read_unpacked(const char *name, const void *bytes, size_t n,
                        .options = options,
                        .profile = profile_new(),
                        .error = e};
+    in.profile->max_frames = intake_max_frames(n, limit_of(options));
     int error = read_known(&in);
     free(in.frames);
     if (error == 0) {
@@ -145,10 +150,6 @@ int report_read_unpacked(const char *name, const void *bytes, size_t n,
         profile_free(in.profile);
     }
     return error;
-}
-
-static uint64_t limit_of(const struct report_options *options) {
-    return options ? options->max_bytes : 0;
 }
 
 int report_read_bytes(const char *name, const void *bytes, size_t n,

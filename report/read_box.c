@@ -8,11 +8,13 @@
 #include "report/read_box.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/intake.h"
 #include "report/reader.h"
 
 #define MAX_FRAMES 255
@@ -32,10 +34,19 @@ struct taking {
     uint64_t n_torn;            /* rows that were being written */
     uint64_t n_damaged;         /* that lead nowhere */
     uint64_t n_uncounted_bytes; /* allocated, as exact mode told, and in no row */
+    uint64_t n_bytes;           /* of tables, so far */
+    bool is_full;               /* there would be more than the limit */
     bool is_first_pass;         /* over the mappings: the program's own come first */
 };
 
 /* ---- rows */
+
+/* Counts what will be read. The file may be sparse, and a chain of tables may lead in a circle. */
+static bool has_room(struct taking *t, uint64_t n_bytes) {
+    t->n_bytes += n_bytes;
+    if (intake_is_too_much(t->n_bytes, 0, t->m->max_bytes)) t->is_full = true;
+    return !t->is_full;
+}
 
 /* Calls take(t, row) for each row of a table. */
 static void each_row(struct taking *t, enum vt_box_table which, size_t row_bytes,
@@ -47,6 +58,7 @@ static void each_row(struct taking *t, enum vt_box_table which, size_t row_bytes
         t->n_damaged++;
         return;
     }
+    if (!has_room(t, n_left * row_bytes)) return;
     unsigned char *some = report_alloc(ROWS_AT_ONCE * row_bytes);
     for (unsigned b = 0; b < VT_BOX_BLOCKS && n_left > 0; b++, n_block *= 2) {
         uint64_t n = n_block < n_left ? n_block : n_left;
@@ -277,12 +289,14 @@ static void add_exact_block(struct taking *t, struct exact_sums *sums, const str
 static void add_exact_table(struct taking *t, struct exact_sums *sums, uint64_t table,
                             uint32_t thread, uint64_t *blocks, struct exact_block *one) {
     uint64_t n_bytes = VT_BOX_EXACT_BLOCKS * sizeof *blocks;
+    if (!has_room(t, n_bytes)) return;
     if (!image_read(t->m, table + t->b->exact_blocks_at, blocks, n_bytes)) {
         t->n_damaged++;
         return;
     }
     for (uint32_t k = 0; k < VT_BOX_EXACT_BLOCKS; k++) {
         if (blocks[k] == 0) continue;
+        if (!has_room(t, sizeof *one)) return;
         if (image_read(t->m, blocks[k], one, sizeof *one))
             add_exact_block(t, sums, one, k * VT_BOX_EXACT_ROWS, thread);
         else
@@ -299,7 +313,7 @@ static void add_exact_tables(struct taking *t, struct exact_sums *sums) {
     uint64_t at = t->b->exact_tables, n = 0;
     uint64_t told_alloc = (uint64_t)t->b->exact_alloc_bytes;
     uint64_t told_live = (uint64_t)t->b->exact_live_bytes;
-    for (; at != 0 && n < n_most && n < MAX_TABLES; at = head.next, n++) {
+    for (; at != 0 && n < n_most && n < MAX_TABLES && !t->is_full; at = head.next, n++) {
         if (!image_read(t->m, at, &head, sizeof head)) break;
         told_alloc += (uint64_t)head.untold_alloc;
         told_live += (uint64_t)head.untold_live;
@@ -534,7 +548,20 @@ static void note_no_room(struct taking *t) {
                  counted);
 }
 
-struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind) {
+static void note_losses(struct taking *t) {
+    const char *name = t->m->name;
+    if (t->n_torn > 0)
+        profile_note(t->p, "'%s': %llu of its rows were being written when the process ended", name,
+                     (unsigned long long)t->n_torn);
+    if (t->b->n_lost_bytes > 0)
+        note_no_room(t);
+    else if (t->n_damaged > 0)
+        profile_note(t->p, "'%s': %llu of its rows or stacks cannot be read", name,
+                     (unsigned long long)t->n_damaged);
+}
+
+struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind,
+                            struct report_error *e) {
     struct taking t = {.m = m, .b = b, .p = profile_new()};
     if (kind == BOX_CPU)
         take_cpu(&t);
@@ -542,13 +569,13 @@ struct profile *box_profile(const struct image *m, const struct vt_box *b, enum 
         take_heap(&t, kind);
     take_mappings(&t);
     free(t.locations);
-    if (t.n_torn > 0)
-        profile_note(t.p, "'%s': %llu of its rows were being written when the process ended",
-                     m->name, (unsigned long long)t.n_torn);
-    if (b->n_lost_bytes > 0)
-        note_no_room(&t);
-    else if (t.n_damaged > 0)
-        profile_note(t.p, "'%s': %llu of its rows or stacks cannot be read", m->name,
-                     (unsigned long long)t.n_damaged);
+    if (t.is_full) {
+        (void)report_fail(
+            e, EFBIG, "'%s': its tables have more than %llu MiB; --limit=SIZE reads more", m->name,
+            (unsigned long long)(m->max_bytes ? m->max_bytes : INTAKE_MAX_BYTES) >> 20);
+        profile_free(t.p);
+        return NULL;
+    }
+    note_losses(&t);
     return t.p;
 }

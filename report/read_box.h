@@ -12,7 +12,9 @@ enum box_kind { BOX_HEAP, BOX_PEAK, BOX_CPU, BOX_N_KINDS };
 
 /* Is there anything of this kind? Exact mode has no peak. */
 bool box_has(const struct vt_box *b, enum box_kind kind);
-/* Its notes tell what was lost or damaged. Never NULL; without samples if nothing can be read. */
-struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind);
+/* Its notes tell what was lost or damaged; without samples if nothing can be read. NULL: its tables have more than the image's
+ * max_bytes; the line says so. */
+struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind,
+                            struct report_error *e);
 
 #endif

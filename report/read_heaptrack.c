@@ -23,6 +23,7 @@
  */
 #include "report/reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define FILE_VERSION 3
@@ -303,18 +304,33 @@ static bool read_line(struct recording *r, struct span_text line) {
     }
 }
 
-static void add_samples(struct recording *r) {
+/* The stack of a trace, leaf first. Traces in one chain are n * n / 2 frames: so each of them is counted before it is kept. */
+static int trace_frames(struct recording *r, uint32_t trace) {
+    struct input *in = r->in;
+    uint64_t n_left = in->profile->max_frames - in->profile->n_frames;
+    frames_clear(in);
+    for (uint32_t k = trace + 1; k != 0; k = r->traces[k - 1].parent) {
+        if (in->n_frames >= n_left)
+            return report_fail(
+                in->error, EFBIG,
+                "'%s': its stacks have more than %llu frames; --limit=SIZE reads more", in->name,
+                (unsigned long long)in->profile->max_frames);
+        *REPORT_PUSH(in->frames, in->n_frames, in->cap_frames) = r->traces[k - 1].location;
+    }
+    return 0;
+}
+
+static int add_samples(struct recording *r) {
     for (uint32_t i = 0; i < r->n_traces; i++) {
         const struct trace *t = touch(r, i);
         if (t->allocated.objects == 0) continue;
-        frames_clear(r->in);
-        for (uint32_t k = i + 1; k != 0; k = r->traces[k - 1].parent)
-            *REPORT_PUSH(r->in->frames, r->in->n_frames, r->in->cap_frames) =
-                r->traces[k - 1].location;
+        int error = trace_frames(r, i);
+        if (error != 0) return error;
         double values[] = {t->allocated.objects, t->allocated.bytes, t->now.objects,
                            t->now.bytes,         t->at_peak.objects, t->at_peak.bytes};
         frames_sample(r->in, values);
     }
+    return 0;
 }
 
 static int read_lines(struct recording *r) {
@@ -346,8 +362,8 @@ static int read(struct input *in) {
     (void)profile_add_type(p, "peak_objects", "count");
     (void)profile_add_type(p, "peak_space", "bytes");
     int error = read_lines(&r);
+    if (error == 0) error = add_samples(&r);
     if (error == 0) {
-        add_samples(&r);
         if (r.is_raw) profile_locate(p);
         if (!r.is_raw && r.n_lines == 0)
             profile_note(p, "'%s': heaptrack did not finish it; the last moments may be missing",

@@ -7,6 +7,7 @@
  */
 #include "report/view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct making {
     struct label_filter *tag_focus, *tag_ignore;
     struct regex *dropped, *kept; /* of the profile's own */
     struct place *places;         /* by location */
+    bool is_full;                 /* there would be more frames than the profile may stand for */
     uint32_t *nodes;
     uint32_t n_nodes, cap_nodes;
     uint32_t *node_of; /* by string: the node of that name */
@@ -306,6 +308,8 @@ static uint32_t pruned_at(const struct making *m, const struct profile_stack *s,
 
 static void add_frames(struct making *m, const struct place *place, uint32_t begin, uint32_t end) {
     struct view *v = m->v;
+    if (end > begin && end - begin > m->p->max_frames - v->n_frames) m->is_full = true;
+    if (m->is_full) return;
     for (uint32_t k = begin; k < end; k++)
         *REPORT_PUSH(v->frames, v->n_frames, v->cap_frames) = m->nodes[place->first + k];
 }
@@ -433,11 +437,13 @@ static void make_stacks(struct making *m) {
 
 /* ---- paths: each way from the root to a node is a node of its own */
 
-static void split_paths(struct view *v) {
+static void split_paths(struct making *m) {
+    struct view *v = m->v;
     struct call_tree t;
     struct view_node *nodes = NULL;
     uint32_t n = 0, cap = 0;
     call_tree_new(&t, v, UINT32_MAX);
+    if (t.is_full) m->is_full = true;
     for (uint32_t i = 1; i < t.n; i++) *REPORT_PUSH(nodes, n, cap) = v->nodes[t.all[i].node];
     for (uint32_t i = 0; i < v->n_stacks; i++) {
         struct view_stack *s = &v->stacks[i];
@@ -547,6 +553,15 @@ static bool all_ended(const struct making *m, struct report_error *e) {
            regex_ended(m->prune_from, "--prune_from", e) == 0;
 }
 
+static bool has_room(const struct making *m, struct report_error *e) {
+    if (!m->is_full) return true;
+    (void)report_fail(e, EFBIG,
+                      "the profile's stacks have more than %llu frames with their inlined calls; "
+                      "--limit=SIZE shows more",
+                      (unsigned long long)m->p->max_frames);
+    return false;
+}
+
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e) {
     struct view *v = report_alloc(sizeof *v);
     v->p = p;
@@ -560,10 +575,10 @@ struct view *view_new(struct profile *p, const struct view_options *o, struct re
         if (o->tells_instances && !o->full_names && !o->mangled_names) tell_instances(&m);
         make_places(&m);
         make_stacks(&m);
-        if (o->by_path) split_paths(v);
+        if (o->by_path && !m.is_full) split_paths(&m);
         count_nodes(v);
         sort_nodes(v);
-        is_good = all_ended(&m, e);
+        is_good = all_ended(&m, e) && has_room(&m, e);
     }
     regex_free(m.focus);
     regex_free(m.ignore);

@@ -92,7 +92,7 @@ static inline const uint32_t *view_nodes(const struct view *v, const struct view
     return s->n > 0 ? v->frames + s->first : none;
 }
 
-/* NULL: the line says why (a bad regexp). May add strings to the profile. */
+/* NULL: the line says why (a bad regexp, more frames than the profile may stand for). May add strings to the profile. */
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e);
 /* The stacks of a view for which group_of[stack of the view] is `group`. */
 struct view *view_part(const struct view *v, const uint32_t *group_of, uint32_t group);

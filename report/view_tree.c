@@ -155,6 +155,11 @@ void view_tree(const struct view *v, const struct view_print *how) {
     if (how->form == TABLE_AS_TEXT && n_shown + 1 < t.calls.n)
         (void)fprintf(how->out, "%u smaller calls are not shown; --count=N shows N\n",
                       t.calls.n - 1 - n_shown);
+    if (how->form == TABLE_AS_TEXT && t.calls.is_full)
+        (void)fprintf(
+            how->out,
+            "there are more than %u calls: the deeper ones count for their callers; --limit=SIZE takes more\n",
+            t.calls.n - 1);
     free(t.times);
     call_tree_free(&t.calls);
     fold_free(&t.fold);

@@ -21,7 +21,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /* The first byte chooses how it is shown. */
 static void show(struct profile *p, unsigned choice, FILE *out) {
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct view_options o = {.type = PROFILE_NONE,
                              .by = (enum view_by)(choice & 3),
                              .full_names = choice & 4,
@@ -57,7 +57,7 @@ static void show(struct profile *p, unsigned choice, FILE *out) {
 
 /* The views that want one of lines, or of addresses without inlined frames. No file is named that exists. */
 static void show_code(struct profile *p, unsigned choice, FILE *out) {
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct symbols_options none = {.program = NULL};
     struct view_options o = {.type = PROFILE_NONE, .by = VIEW_LINES, .full_names = choice & 4};
     struct view_list_options list = {.out = out,
@@ -83,7 +83,7 @@ static void write_and_read_again(const struct profile *p) {
     char *text = NULL;
     size_t n = 0;
     struct profile *again = NULL;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     FILE *out = open_memstream(&text, &n);
     EXPECT(out != NULL && profile_write_proto(p, out) == 0);
     (void)fclose(out);
@@ -96,7 +96,7 @@ static void write_and_read_again(const struct profile *p) {
 
 /* What the filters leave is a profile, too. */
 static void filter(struct profile *p, unsigned choice) {
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct view_options o = {.type = PROFILE_NONE,
                              .no_inlines = choice & 16,
                              .hide = choice & 1 ? "a" : NULL,
@@ -135,7 +135,7 @@ static bool is_wanted(const char *bytes, size_t n) {
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n_bytes) {
     static FILE *nowhere;
     struct profile *p = NULL, *other = NULL;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     if (nowhere == NULL) nowhere = fopen("/dev/null", "w");
     if (n_bytes == 0 || nowhere == NULL) return 0;
     if (!is_wanted((const char *)data + 1, n_bytes - 1)) return -1; /* not one to go on from */

@@ -2,6 +2,7 @@
 # Another user on the same machine: what he plants under the names of our files is never written to, in any way that files are made; what
 # is the user's own on purpose works as before. As root the attacker is nobody. As an ordinary user what he can plant himself is tested:
 # links in a folder where others may move them.
+SELF=$(readlink -f "$0")
 . "$(dirname "$0")/../risk/lib.sh"
 libraries=$(dirname "$VT_SO")
 compile "$TMP/prog" hostile.c
@@ -160,6 +161,12 @@ say "ok: what a kill left is removed by the next"
 VITRINE_BIN=$VT_BUILD/bin/vitrine
 [ -x "$VITRINE_BIN" ] || { say "part skipped: no command vitrine in this build"; exit 0; }
 run_cpu profile || fail "status $?"
+${CC:-cc} -D_GNU_SOURCE -I"$VT_INCLUDE" "$(dirname "$SELF")/../box/bomb.c" -no-pie -o "$TMP/bomb" || fail "cannot compile bomb.c"
+read -r offset start n_bytes < <(readelf -lW "$TMP/bomb" | awk '$1 == "LOAD" && / R E / { print $2, $3, $6 }')
+printf 'heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x%x\nMAPPED_LIBRARIES:\n%x-%x r-xp %x 00:00 0 %s\n' \
+    $((0x$(nm "$TMP/bomb" | sed -n 's/ T main$//p') + 4)) $((start)) $((start + (n_bytes + 4095) / 4096 * 4096)) $((offset)) "$TMP/bomb" >unnamed
+cp unnamed own_profile && "$VITRINE_BIN" symbolize own_profile && ! cmp -s unnamed own_profile || fail "expected that symbolize writes a name"
+"$TMP/bomb" box good 100 && "$TMP/bomb" core core 1 || fail "cannot make a box and a core file"
 refused() { # WHAT STATUS CMD...
     local what=$1 status=$2 seen; shift 2
     echo precious >victim
@@ -180,6 +187,14 @@ for mode in $modes; do
     refused "pprof -output" 1 "$VT_BUILD/bin/pprof" -output="$TMP/shared/link.svg" -top profile
     refused "a folder behind a link" 3 "$VITRINE_BIN" top -o "$TMP/shared/way/file" profile
     [ ! -e file ] || fail "expected no file behind another user's link"
+    plant link "$TMP/shared/link.heap"
+    refused "read -o" 3 "$VITRINE_BIN" read -o "$TMP/shared/link" box
+    refused "core -o" 3 "$VITRINE_BIN" core -o "$TMP/shared/link" core
+    plant link "$TMP/shared/profile"
+    cp unnamed victim
+    timeout -k 10 60 "$VITRINE_BIN" symbolize "$TMP/shared/profile" 2>err
+    [ $? = 3 ] && grep -q 'could have planted' err || fail "symbolize: expected a refusal, saw $(cat err)"
+    cmp -s victim unnamed || fail "symbolize: the victim is another file now"
     refused "run -o" 3 "$VITRINE_BIN" run -o "$TMP/shared/way" -- "$TMP/prog"
     refused "run -o below" 3 "$VITRINE_BIN" run -o "$TMP/shared/way/new" -- "$TMP/prog"
     [ ! -e new ] || fail "expected no folder behind another user's link"

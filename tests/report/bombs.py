@@ -10,6 +10,7 @@ import threading
 import time
 import zlib
 
+import proto
 from tool import *
 
 folder = scratch()
@@ -142,10 +143,94 @@ p = subprocess.run([VITRINE, "top", f"/dev/fd/{r}"], pass_fds=[r], capture_outpu
 check("a pipe on the command line is read from its beginning", (p.returncode, p.stderr), (0, ""))
 check_has("a pipe on the command line is read from its beginning", p.stdout, "samples, 7 of 7 shown")
 
+# ---- frames that stand for far more than they are
+
+
+def inlined(n_lines, n_frames, n_samples=1):
+    """Stacks that name one location so often; it has so many inlined calls."""
+    field, varint = proto.field, proto.varint
+    body = field(1, field(1, 1) + field(2, 2))
+    for i in range(n_samples):
+        body += field(2, field(1, b"\x01" * n_frames + varint(i + 2)) + field(2, b"\x01"))
+    body += field(4, field(1, 1) + field(3, 0x1000) + b"".join(field(4, field(1, i % 100 + 1) + field(2, i + 1)) for i in range(n_lines)))
+    body += b"".join(field(4, field(1, i + 2) + field(3, 0x2000 + i) + field(4, field(1, i + 1) + field(2, 1))) for i in range(n_samples))
+    body += b"".join(field(5, field(1, i + 1) + field(2, i + 3)) for i in range(100 + n_samples))
+    return gzip.compress(body + b"".join(field(6, s) for s in (b"", b"samples", b"count", *(b"fn%d" % i for i in range(100 + n_samples)))))
+
+
+MORE = "frames with their inlined calls; --limit=SIZE shows more"
+deep = file("inlined.pb.gz", inlined(256, 4000000))
+check("4 kB that stand for a billion frames", os.path.getsize(deep) < 8000, True)
+bounded("inlined calls", [VITRINE, "top", deep], 25 * 4 * 4 + 60 + PLAIN_MiB, f"error: the profile's stacks have more than 100")
+check_has("inlined calls: what to do", measured(VITRINE, "top", deep)[1], MORE)
+deep = file("inlined.100000.pb.gz", inlined(256, 100000))
+for way in (["tree"], ["flame", "-o", os.path.join(folder, "x.svg")], ["graph", "-o", os.path.join(folder, "x.svg")], ["top", "--by=lines"], ["peek", "fn1"]):
+    bounded(f"inlined calls, {way[0]}", [VITRINE, *way, deep], 60 + PLAIN_MiB, MORE)
+bounded("inlined calls, convert", [VITRINE, "convert", "--to=collapsed", deep, os.path.join(folder, "x")], 60 + PLAIN_MiB, MORE)
+bounded("inlined calls, diff", [VITRINE, "diff", deep, deep], 100 + PLAIN_MiB, MORE)
+bounded("inlined calls, pprof", [PPROF, "--text", deep], 60 + PLAIN_MiB, MORE, status=1)
+small = file("inlined.small.pb.gz", inlined(256, 10000))
+check("inlined calls that are not so many", measured(VITRINE, "top", small)[:2], (0, ""))
+check("--limit=1G takes more of them", measured(VITRINE, "top", "--limit=1G", deep)[:2], (0, ""))
+check("--limit=0 takes all of them", measured(VITRINE, "top", "--limit=0", deep)[:2], (0, ""))
+wide = file("wide.pb.gz", inlined(20, 60, n_samples=5000))  # 6 million calls
+check_has("many calls, tree: a line", out(VITRINE, "tree", wide), "there are more than 4194303 calls: the deeper ones count for their callers; --limit=SIZE takes more\n")
+
+def chain(n):
+    """heaptrack's file: each trace is called by the one before, and allocates."""
+    lines = ["v 10500 3", "s 1 a", "i 1 0 1", *(f"t 1 {i:x}" for i in range(n)), *(f"a 1 {i + 1:x}" for i in range(n)), *(f"+ {i:x}" for i in range(n))]
+    return ("\n".join(lines) + "\n# strings: 1\n").encode()
+
+
+deep = file("chain.gz", gzip.compress(chain(10000)))  # 50 million frames
+bounded("heaptrack: traces in one chain", [VITRINE, "top", deep], 40 + PLAIN_MiB, f"error: '{deep}': its stacks have more than 5")
+check_has("heaptrack: traces in one chain: what to do", measured(VITRINE, "top", deep)[1], "frames; --limit=SIZE reads more\n")
+bounded("heaptrack: traces in one chain, pprof", [PPROF, "--text", deep], 40 + PLAIN_MiB, "frames; --limit=SIZE reads more", status=1)
+check("heaptrack: --limit=1G reads more", measured(VITRINE, "top", "--limit=1G", deep)[:2], (0, ""))
+check("heaptrack: a chain that is not so long", measured(VITRINE, "top", file("short", chain(2000)))[:2], (0, ""))
+
+# ---- names that stand for far more than they are
+
+
+def doubled(n):
+    """A function whose every parameter is the pair of the one before, twice: 2^n characters in 9 n."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+    def seen(i):
+        return "S_" if i == 0 else "S" + (digits[(i - 1) // 36] if i > 36 else "") + digits[(i - 1) % 36] + "_"
+
+    return "_Z1f1pI1aS0_E" + "".join(f"S_I{seen(i)}{seen(i)}E" for i in range(2, n + 1))
+
+
+def doubled_rust(n):
+    """The same of Rust: tuples of the tuple before."""
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    name, at = "IC1aTaaE", 4
+    for _ in range(n):
+        back = "B" + (digits[(at - 1) // 62] if at > 62 else "") + digits[(at - 1) % 62] + "_"
+        at = len(name)
+        name += f"T{back}{back}E"
+    return "_R" + name + "E"
+
+
+HEAP = b"heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400011\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00000000 00:00 0 /none/app\n"
+for name, bomb_name in (("C++", doubled(30)), ("Rust", doubled_rust(30))):
+    path = file("name.sym", f"--- symbol\nbinary=/none/app\n0x0000000000400010 {bomb_name}\n---\n--- heapprofile\n".encode() + HEAP)
+    for tool in (VITRINE, PPROF):
+        bounded(f"{os.path.basename(tool)}: a {name} name of 2^30 characters", [tool, "top" if tool == VITRINE else "--text", path], PLAIN_MiB, "", status=0, within=30)
+    check_has(f"a {name} name of 2^30 characters stays as it is", out(VITRINE, "top", path), bomb_name[:40])
+program = os.path.join(folder, "doubled")
+out(os.environ.get("CC", "cc"), "-O0", "-no-pie", "-xc", "-", "-o", program, stdin=f'int f(void) __asm__("{doubled(30)}");\nint f(void) {{ return 0; }}\nint main(void) {{ return f(); }}\n'.encode())
+begin = next(int(l.split()[0], 16) for l in out("nm", program).splitlines() if l.endswith(doubled(30)))
+path = file("name.heap", f"heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ {begin + 2:#x}\nMAPPED_LIBRARIES:\n"
+            f"{begin & ~4095:08x}-{(begin & ~4095) + 4096:08x} r-xp {(begin & ~4095) - 0x400000:08x} 00:00 0 {program}\n".encode())
+bounded("a symbol of 2^30 characters", [VITRINE, "top", path], PLAIN_MiB, "", status=0, within=30)
+check_has("a symbol of 2^30 characters stays as it is", out(VITRINE, "top", path), doubled(30)[:40])
+bounded("a symbol of 2^30 characters, its code", [VITRINE, "disasm", "_Z1f1p", path], PLAIN_MiB, "", status=0, within=30)
+
 # ---- servers
 
 START, MORE = gzip_endless()
-HEAP = b"heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400010\nMAPPED_LIBRARIES:\n"
 ended = threading.Event()
 
 
@@ -155,7 +240,10 @@ def answer(c, page):
     if page.endswith(b"/cmdline") and not page.startswith(b"/chatty"):
         return c.sendall(ok + b"Content-Length: 4\r\n\r\n/app")
     kind = page.split(b"/")[1]
-    if kind == b"chatty" and page.endswith(b"/heap"):
+    if kind == b"doubled" and page.endswith(b"/symbol"):
+        body = b"num_symbols: 1\n0x400010\t" + doubled(30).encode() + b"\n"
+        return c.sendall(ok + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    if kind in (b"chatty", b"doubled") and page.endswith(b"/heap"):
         return c.sendall(ok + b"Content-Length: %d\r\n\r\n" % len(HEAP) + HEAP)
     if kind in (b"endless", b"chatty"):
         c.sendall(ok + b"\r\n")
@@ -232,6 +320,8 @@ seen, errors, mib, _ = measured(VITRINE, "top", "--limit=16M", f"{host}/chatty/p
 check("names without an end: exit", seen, 0)
 check_has("names without an end: message", errors, f"no names from the server: 'http://{host}/chatty': has more than 16 MiB")
 check(f"names without an end: memory ({mib:.0f})", IS_ASAN or mib < 16 + 30 + PLAIN_MiB, True)
+bounded("a server's name of 2^30 characters", [VITRINE, "top", f"{host}/doubled/pprof/heap"], PLAIN_MiB, "", status=0, within=30)
+check_has("a server's name of 2^30 characters stays as it is", out(VITRINE, "top", f"{host}/doubled/pprof/heap"), doubled(30)[:40])
 # all questions share one time
 began = time.monotonic()
 seen, errors, _, seconds = measured(VITRINE, "top", "--timeout=3", f"{host}/drip/pprof/profile?seconds=1")

@@ -25,7 +25,7 @@ def evil(name):
     return name.encode() + TAME + WILD + MARKUP + name.encode()
 
 
-def profile(types=("space", "bytes")):
+def profile(types=("space", "bytes"), kinds=None):
     strings, body = [b""], b""
 
     def text(s):
@@ -34,7 +34,7 @@ def profile(types=("space", "bytes")):
 
     field, varint = proto.field, proto.varint
     for i, unit in enumerate(types):
-        body += field(1, field(1, text(evil(f"type{i}"))) + field(2, text(b"bytes" if i == 0 else evil("unit"))))
+        body += field(1, field(1, text(kinds[i] if kinds else evil(f"type{i}"))) + field(2, text(b"bytes" if i == 0 else evil("unit"))))
     for stack in ((1, 2, 3), (2, 3), (3,)):
         labels = field(3, field(1, text(evil("key"))) + field(2, text(evil("label"))))
         labels += field(3, field(1, text(evil("size"))) + field(3, 4096) + field(4, text(evil("label_unit"))))
@@ -328,6 +328,55 @@ check("what a server says is no word of a command to paste", b"$(" in text, Fals
 check("names of kept files", [n for n in os.listdir(os.fsencode(kept["PPROF_TMPDIR"])) if harm(n)], [])
 both_ways("a server's error", [VITRINE, "top", at + "/pprof/growth"], status=3, shows=b"what a server says", env=kept)
 listener.close()
+
+# ---- budgets, boxes, core files, running programs, names put into profiles
+
+here = os.path.join(os.fsencode(folder), b"wild")
+os.mkdir(here)
+
+
+def wild_file(name, data=b"garbage"):
+    file = os.path.join(here, name + WILD)
+    with open(file, "wb") as f:
+        f.write(data)
+    return os.fsdecode(file)
+
+
+heap = wild_file(b"heap", profile(kinds=(b"inuse_space", b"alloc_space")))
+for words in ([], ["--json"], ["--junit"]):
+    text = both_ways("check " + " ".join(words), [VITRINE, "check", "--max-live=1", *words, heap], status=1)
+    if words == ["--json"]:
+        json.loads(text)
+    if words == ["--junit"]:
+        xml.fromstring(text)
+both_ways("check of garbage", [VITRINE, "check", "--max-live=1", wild_file(b"check")], status=3, shows=b"x1b[31m")
+both_ways("check's budget", [VITRINE, "check", "--max-live=" + os.fsdecode(WILD), heap], status=2, shows=b"x1b[31m")
+bomb = os.path.join(folder, "bomb")
+out(os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-I", os.path.join(HERE, "..", "..", "include"), os.path.join(HERE, "..", "box", "bomb.c"), "-o", bomb)
+for command, way in (("read", ("good", "100")), ("core", ("core", "1"))):
+    box = wild_file(way[0].encode())
+    both_ways(f"{command} of garbage", [VITRINE, command, box], status=3, shows=b"x1b[31m")
+    out(bomb, box, *way)
+    both_ways(command, [VITRINE, command, "-o", os.path.join(os.fsdecode(here), "out" + os.fsdecode(WILD)), box], shows=b"x1b[31m")
+both_ways("symbolize of garbage", [VITRINE, "symbolize", wild_file(b"names")], status=3, shows=b"x1b[31m")
+seen, text, errors = to_file([VITRINE, "symbolize", heap])
+check("symbolize: exit", seen, 0)
+check_harmless("symbolize", text + errors)
+check_harmless("symbolize, on a terminal", on_terminal([VITRINE, "symbolize", heap]))
+sleeper = os.path.join(here, b"ev\x1b[31m\xc2\x9b")
+shutil.copy("/bin/sleep", sleeper)
+p = subprocess.Popen([sleeper, "600"], env=dict(os.environ, LD_PRELOAD=os.path.join(BUILD, "lib", "libvitrine.so.1")))
+try:
+    for _ in range(100):
+        if b"ev" in to_file([VITRINE, "ps"])[1]:
+            break
+    for words in ([], ["--json"]):
+        text = both_ways("ps " + " ".join(words), [VITRINE, "ps", *words], shows=b"ev")
+        if words:
+            json.loads(text)
+finally:
+    p.kill()
+    p.wait()
 
 # ---- the library's own lines: values and paths of the environment
 

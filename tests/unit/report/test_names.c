@@ -80,4 +80,24 @@ TEST(names, mangled_names_become_readable_and_others_are_left) {
     }
 }
 
+/* Each parameter is the pair of the one before, twice: 2^n characters. */
+static char *doubled(unsigned n, char *out, size_t n_bytes) {
+    int at = snprintf(out, n_bytes, "_Z1f1pI1aS0_E");
+    for (unsigned i = 1; i < n; i++) {
+        char c = (char)(i < 10 ? '0' + i : 'A' + i - 10);
+        at += snprintf(out + at, n_bytes - (size_t)at, "S_IS%c_S%c_E", c, c);
+    }
+    return out;
+}
+
+TEST(names, a_name_that_doubles_itself_stays_mangled) {
+    char name[512];
+    char *out = name_demangle(doubled(3, name, sizeof name));
+    assert_string_equal(
+        out, "f(p<a, a>, p<p<a, a>, p<a, a> >, p<p<p<a, a>, p<a, a> >, p<p<a, a>, p<a, a> > >)");
+    free(out);
+    assert_null(name_demangle(doubled(16, name, sizeof name)));
+    assert_null(name_demangle(doubled(34, name, sizeof name)));
+}
+
 UNIT_MAIN()

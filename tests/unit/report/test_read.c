@@ -40,7 +40,7 @@ static int read_n(const void *bytes, size_t n, struct profile **p, struct report
 
 static struct profile *good_n(const void *bytes, size_t n) {
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     if (read_n(bytes, n, &p, &e) != 0) fail_msg("expected a profile, seen: %s", e.line);
     return p;
 }
@@ -282,7 +282,7 @@ TEST(read_cpu, the_handler_stays_when_asked_to) {
     size_t n = cpu_file(file, 8, false, words, sizeof words / sizeof *words, "");
     for (unsigned keeps = 0; keeps < 2; keeps++) {
         struct report_options o = {.keeps_handler = keeps};
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         struct profile *p;
         assert_int_equal(report_read_bytes("f", file, n, &o, &p, &e), 0);
         assert_int_equal(p->stacks[0].n, keeps ? 4 : 2);
@@ -294,7 +294,7 @@ TEST(read_cpu, a_version_that_is_not_known_is_refused) {
     const uint64_t words[] = {0, 3, 1, 1000, 0, 0, 1, 0};
     char file[1024];
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     size_t n = cpu_file(file, 8, false, words, sizeof words / sizeof *words, "");
     assert_int_not_equal(read_n(file, n, &p, &e), 0);
     assert_string_equal(e.line, "'f': is a CPU profile of version 1, only 0 is known");
@@ -305,7 +305,7 @@ TEST(read_cpu, every_cut_is_noticed) {
     size_t n = cpu_file(file, 8, false, cpu_words, N_CPU_WORDS, "");
     for (size_t cut = 1; cut < n; cut++) {
         struct profile *p;
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         assert_int_not_equal(read_n(file, cut, &p, &e), 0);
         assert_non_null(strstr(e.line, "'f': "));
     }
@@ -529,7 +529,7 @@ TEST(read_proto, packed_it_is_the_same) {
     check_proto(p);
     profile_free(p);
     for (size_t at = 11; at < n; at += 5) {
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         assert_true(read_n(packed, at, &p, &e) != 0);
         assert_non_null(strstr(e.line, "is a gzip file that is truncated"));
     }
@@ -540,7 +540,7 @@ TEST(read_proto, two_profiles_in_one_file_are_refused) {
     struct message m = proto(&no_fault);
     unsigned char both[2 * sizeof m.bytes], packed[2000];
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     memcpy(both, m.bytes, m.n);
     memcpy(both + m.n, m.bytes, m.n);
     assert_int_not_equal(read_n(both, 2 * m.n, &p, &e), 0);
@@ -561,7 +561,7 @@ TEST(read_proto, an_id_is_for_one_thing) {
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct message m = proto(&no_fault), again = NUMBERS(1, 1);
         struct profile *p;
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         put_message(&m, rows[i].field, &again);
         assert_int_not_equal(read_n(m.bytes, m.n, &p, &e), 0);
         if (strstr(e.line, rows[i].says) == NULL)
@@ -584,7 +584,7 @@ TEST(read_proto, what_refers_to_nothing_is_refused) {
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct message m = proto(&rows[i].fault);
         struct profile *p;
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         assert_int_not_equal(read_n(m.bytes, m.n, &p, &e), 0);
         if (strstr(e.line, rows[i].says) == NULL)
             fail_msg("expected '%s', seen '%s'", rows[i].says, e.line);
@@ -663,7 +663,7 @@ TEST(read_heaptrack, packed_by_zstd_it_is_the_same_and_a_cut_is_noticed) {
     assert_total(p, "inuse_space", 32);
     profile_free(p);
     for (size_t at = 5; at < n; at += 7) {
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         assert_true(read_n(packed, at, &p, &e) != 0);
         assert_non_null(strstr(e.line, "is a zstd file that is truncated"));
     }
@@ -728,7 +728,7 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct profile *p;
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         int error = read_n(rows[i].text, strlen(rows[i].text), &p, &e);
         if (rows[i].says == NULL) {
             if (error != 0) fail_msg("row %u: expected a profile, seen '%s'", i, e.line);
@@ -744,7 +744,7 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
 /* Whatever is cut off or turned over: a profile that is valid, or one line. */
 static void survive(const void *bytes, size_t n) {
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     if (read_n(bytes, n, &p, &e) == 0)
         profile_free(p);
     else

@@ -67,7 +67,7 @@ TEST(remote, parts_of_a_url) {
 TEST(remote, a_url_that_is_too_long_is_refused) {
     char name[5000] = "h:1/";
     struct remote r;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     memset(name + 4, 'x', sizeof name - 5);
     assert_true(remote_parse(name, 1, &r, &e) < 0);
     assert_non_null(strstr(e.line, "is no URL"));

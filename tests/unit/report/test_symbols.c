@@ -35,7 +35,7 @@ static struct profile *profile_of(void *const *pcs, unsigned n, size_t grow) {
     char *text = NULL, line[1000];
     size_t n_bytes = 0;
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     FILE *out = open_memstream(&text, &n_bytes), *maps = fopen("/proc/self/maps", "r");
     fprintf(out, "heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @");
     for (unsigned i = 0; i < n; i++) fprintf(out, " 0x%lx", (unsigned long)pcs[i] + 1);

@@ -8,13 +8,13 @@
 
 static struct profile *read_text(const char *text) {
     struct profile *p;
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     if (report_read_bytes("f", text, strlen(text), NULL, &p, &e) != 0) fail_msg("%s", e.line);
     return p;
 }
 
 static struct view *view_of(struct profile *p, struct view_options o) {
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     o.type = PROFILE_NONE;
     struct view *v = view_new(p, &o, &e);
     if (v == NULL) fail_msg("%s", e.line);
@@ -97,7 +97,7 @@ TEST(view, a_regexp_that_never_ends_is_given_up) {
     memset(name, 'a', sizeof name);
     memcpy(name + sizeof name - 4, "! 1", 4);
     struct profile *p = read_text(name);
-    struct report_error e = {""};
+    struct report_error e = {.line = ""};
     struct view_options o = {.type = PROFILE_NONE, .focus = "^(a+)+$"};
     assert_null(view_new(p, &o, &e));
     assert_non_null(strstr(e.line, "--focus: the regexp takes too long"));
@@ -321,7 +321,7 @@ TEST(view, tree_is_from_the_root_on) {
 TEST(write, a_pprof_file_and_a_container_read_back_as_what_they_were) {
     for (unsigned i = 0; i < 2; i++) {
         struct profile *p = read_text(heap), *again;
-        struct report_error e = {""};
+        struct report_error e = {.line = ""};
         char *text = NULL;
         size_t n = 0;
         FILE *out = open_memstream(&text, &n);
