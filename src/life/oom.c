@@ -51,7 +51,7 @@ static void say_written(const char *name, unsigned percent) {
     vt__text_put(&t, "vitrine: warning: ");
     vt__text_uint(&t, percent);
     vt__text_put(&t, " % of the memory is used: wrote '");
-    vt__text_put(&t, name);
+    vt__text_shown(&t, name, vt__str_len(name));
     vt__text_put(&t, "'\n");
     vt__os_write(2, line, t.len);
 }
