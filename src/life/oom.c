@@ -14,6 +14,7 @@
 #include "conf/options.h"
 #include "dump/names.h"
 #include "life/life.h"
+#include "life/mark.h"
 #include "os/os.h"
 #include "probe/probe.h"
 
@@ -33,6 +34,7 @@ static int name_next(char name[VT_PATH_BYTES]) {
     int err =
         vt__process_path(name, VT_PATH_BYTES, wish != NULL ? wish : "vitrine.%p", &has_process);
     if (err != 0) return err;
+    (void)vt__life_cut_mark(name); /* of the program that started this one */
     struct vt_text t = {name, VT_PATH_BYTES, vt__str_len(name), false, NULL, NULL};
     if (!has_process) {
         vt__text_char(&t, '.');
