@@ -26,9 +26,11 @@ static int limit(int pid, int resource, const struct rlimit *now, struct rlimit 
         errno = -err;
         return -1;
     }
-    if (resource == RLIMIT_AS && now != NULL && (pid == 0 || pid == vt__os_pid())) {
-        vt__os_tell_address_limit(now->rlim_cur == RLIM_INFINITY ? SIZE_MAX
-                                                                 : vt_max(now->rlim_cur, 1));
+    if (now == NULL || (pid != 0 && pid != vt__os_pid())) return 0;
+    size_t n_bytes = now->rlim_cur == RLIM_INFINITY ? SIZE_MAX : vt_max(now->rlim_cur, 1);
+    if (resource == RLIMIT_DATA) vt__os_tell_data_limit(n_bytes);
+    if (resource == RLIMIT_AS) {
+        vt__os_tell_address_limit(n_bytes);
         (void)vt__heap_few_addresses();
     }
     return 0;
