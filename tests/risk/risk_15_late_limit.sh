@@ -31,6 +31,17 @@ for lib in libvitrine-secure.so libtcmalloc.so.4 libtcmalloc_minimal.so.4 libjem
     say "$lib: fine"
 done
 
+# Linked with the archive: what the program itself sets is noticed there, too.
+[ -z "${VT_A:-}" ] || [ ! -e "$VT_A" ] || for flags in "-static" ""; do
+    # shellcheck disable=SC2086
+    compile "$TMP/linked" risk_15_late.c -DVT_LINKED $flags "$VT_A" -ldl
+    for how in setrlimit setrlimit64 prlimit prlimit64; do
+        ours=$(timeout -k 10 "$LIMIT" "$TMP/linked" $how 300 1000000) || fail "linked with libvitrine.a $flags, $how: status $?"
+        [ "$ours" -le 300 ] || fail "linked with libvitrine.a $flags, $how: $ours MiB below a limit of 300"
+    done
+    say "linked with libvitrine.a $flags: fine"
+done
+
 have python3 || { say "part skipped: no python3"; exit 0; }
 cat >"$TMP/script.py" <<'END'
 import mmap, resource, threading
