@@ -25,7 +25,8 @@ for how in setrlimit outside; do
     VITRINE=sample=4096 gives "$VT_SO" $how 300 1000000 threads >/dev/null || exit 1
     VITRINE=exact gives "$VT_SO" $how 300 1000000 >/dev/null || exit 1
 done
-for lib in libvitrine-secure.so libtcmalloc.so.4 libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.3 mimalloc-2/libmimalloc.so.2; do
+for lib in libvitrine-secure.so libvitrine-fast.so libtcmalloc.so.4 libtcmalloc_debug.so.4 libtcmalloc_and_profiler.so.4 \
+    libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.3 mimalloc-2/libmimalloc.so.2; do
     [ -e "$folder/$lib" ] || continue
     gives "$folder/$lib" setrlimit 300 100000 >/dev/null || exit 1
     say "$lib: fine"
