@@ -40,7 +40,7 @@ set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/cont
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)
-# What is wrapped of other libraries' functions, in shared libraries only.
+# What is wrapped of other libraries' functions, in shared libraries only; rlimit.c in static ones, too.
 set(VT_WRAPPER_SOURCES src/dialect/dlopen.c src/dialect/dlopen.S src/dialect/dlclose.c src/dialect/mmap.c src/dialect/pthread.c
     src/dialect/locks.c src/dialect/rlimit.c)
 # The same, in the first window of code: most programs call it.
@@ -88,7 +88,7 @@ vt_objects(vitrine_names ${VT_OVERRIDE_SOURCES})
 vt_objects(vitrine_first_shared_objects ${VT_FIRST_WRAPPER_SOURCES})
 vt_objects(vitrine_objects ${VT_SOURCES})
 vt_objects(vitrine_shared_objects src/stack/own_shared.c ${VT_WRAPPER_SOURCES})
-vt_objects(vitrine_static_objects src/stack/own_static.c src/life/no_locks.c)
+vt_objects(vitrine_static_objects src/stack/own_static.c src/life/no_locks.c src/dialect/rlimit.c)
 set(VT_SHARED_OBJECTS $<TARGET_OBJECTS:vitrine_names> $<TARGET_OBJECTS:vitrine_first_shared_objects> $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_shared_objects>)
 set(VT_STATIC_OBJECTS $<TARGET_OBJECTS:vitrine_objects> $<TARGET_OBJECTS:vitrine_static_objects> $<TARGET_OBJECTS:vitrine_names>)
 

@@ -15,6 +15,7 @@
 #define VT_NOINLINE __attribute__((noinline))
 #define VT_INLINE static inline __attribute__((always_inline))
 #define VT_EXPORT __attribute__((visibility("default")))
+#define VT_WEAK __attribute__((weak))
 #define VT_NORETURN __attribute__((noreturn))
 #define VT_ALIGNED(n) __attribute__((aligned(n)))
 #define VT_UNUSED __attribute__((unused))

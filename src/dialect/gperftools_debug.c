@@ -77,7 +77,10 @@ static const char *demangled(const char *name) {
 static void say_frame(void *text, uintptr_t call, const char *name) {
     struct vt_text *t = text;
     put(t, "    @ % ", (const void *)(call + 1));
-    if (name != NULL) vt__text_put(t, demangled(name));
+    if (name != NULL) {
+        const char *words = demangled(name);
+        vt__text_shown(t, words, vt__str_len(words));
+    }
     say_line(t);
 }
 

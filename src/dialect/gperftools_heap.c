@@ -99,7 +99,7 @@ static void say(enum vt_level level, const char *a, const char *subject, const c
     char buf[600];
     struct vt_text t = VT_TEXT(buf);
     vt__text_put(&t, a);
-    vt__text_put(&t, subject);
+    vt__text_shown(&t, subject, vt__str_len(subject));
     vt__text_put(&t, b);
     vt__say(level, &t);
 }

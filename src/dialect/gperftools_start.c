@@ -34,7 +34,7 @@ static void begin_stacks(void) {
         while (i < vt_countof(methods) && !vt__str_equal(methods[i], g->stack_method)) i++;
         if (i == vt_countof(methods)) {
             vt__text_put(&t, "Unknown or unsupported stacktrace method requested: ");
-            vt__text_put(&t, g->stack_method);
+            vt__text_shown(&t, g->stack_method, vt__str_len(g->stack_method));
             vt__text_put(&t, ". Ignoring it\n");
         }
     }

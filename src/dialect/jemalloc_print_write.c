@@ -28,12 +28,20 @@ void vt__jp_number(struct vt_jp *p, const char *name, uint64_t n) {
     vt__text_uint(&p->text, n);
 }
 
-void vt__jp_put_quoted(struct vt_jp *p, const char *s) {
-    vt__text_char(&p->text, '"');
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') vt__text_char(&p->text, '\\');
-        vt__text_char(&p->text, (unsigned char)*s < ' ' ? ' ' : *s);
+static void put_escaped(void *text, const char *s, size_t n_bytes) {
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (s[i] == '"' || s[i] == '\\') vt__text_char(text, '\\');
+        vt__text_char(text, s[i]);
     }
+}
+
+/* People read it, too: what a terminal would obey, and what is no UTF-8, is spelled. */
+void vt__jp_put_quoted(struct vt_jp *p, const char *s) {
+    char buf[64];
+    struct vt_text shown = {buf, sizeof(buf), 0, false, put_escaped, &p->text};
+    vt__text_char(&p->text, '"');
+    vt__text_shown(&shown, s, vt__str_len(s));
+    vt__text_flush(&shown);
     vt__text_char(&p->text, '"');
 }
 

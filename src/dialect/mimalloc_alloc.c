@@ -121,9 +121,9 @@ static void *moved(void *to, void *p, size_t old_bytes) {
     return to;
 }
 
-/* A block of this heap that stays where it is. */
+/* A block of this heap that stays where it is. It does not grow there: what it would get need not be zero. */
 static bool fits(const struct vt_own *o, void *p, size_t usable, size_t n_bytes) {
-    return vt__size_stays(usable, n_bytes) && vt__own_of(p) == o && vt__resize_in_place(p, n_bytes);
+    return n_bytes <= usable && vt__own_of(p) == o && vt__realloc_in_place(p, n_bytes);
 }
 
 void *vt__mi_realloc(struct vt_own *o, void *p, size_t n_bytes, bool zero) {

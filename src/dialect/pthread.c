@@ -8,6 +8,7 @@
 
 #include "heap/heap.h"
 #include "life/cpu.h"
+#include "life/life.h"
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, vt_thread_main *, void *);
 
@@ -17,6 +18,7 @@ static int create_again(create_function *create, pthread_t *id, const pthread_at
     int err = create(id, attributes, start, arg);
     if (vt_unlikely(err == EAGAIN) && vt__heap_may_give_addresses())
         err = create(id, attributes, start, arg);
+    if (vt_unlikely(err == EAGAIN)) vt__life_no_thread();
     return err;
 }
 

@@ -2,9 +2,11 @@
  *
  * The heap reserves a window of a TiB, which costs nothing until somebody limits addresses (RLIMIT_AS) while the program runs: then
  * every later mmap and pthread_create would fail. So it gives back what it does not use. A limit that another process sets
- * (prlimit --pid) is not seen here, but by the first mapping or thread that fails: mmap.c, pthread.c.
+ * (prlimit --pid) is not seen here, but by the first mapping or thread that fails: mmap.c, pthread.c, in shared libraries only.
  *
- * Translation, no logic. Shared libraries only. Climate: signal; libc's may be called in handlers, and between fork and exec.
+ * In a static library the names are weak: a program that calls one gets ours, one that defines one has its own.
+ *
+ * Translation, no logic. Climate: signal; libc's may be called in handlers, and between fork and exec.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -26,30 +28,32 @@ static int limit(int pid, int resource, const struct rlimit *now, struct rlimit 
         errno = -err;
         return -1;
     }
-    if (resource == RLIMIT_AS && now != NULL && (pid == 0 || pid == vt__os_pid())) {
-        vt__os_tell_address_limit(now->rlim_cur == RLIM_INFINITY ? SIZE_MAX
-                                                                 : vt_max(now->rlim_cur, 1));
+    if (now == NULL || (pid != 0 && pid != vt__os_pid())) return 0;
+    size_t n_bytes = now->rlim_cur == RLIM_INFINITY ? SIZE_MAX : vt_max(now->rlim_cur, 1);
+    if (resource == RLIMIT_DATA) vt__os_tell_data_limit(n_bytes);
+    if (resource == RLIMIT_AS) {
+        vt__os_tell_address_limit(n_bytes);
         (void)vt__heap_few_addresses();
     }
     return 0;
 }
 
-VT_EXPORT int setrlimit(resource_type resource, const struct rlimit *now) {
+VT_EXPORT VT_WEAK int setrlimit(resource_type resource, const struct rlimit *now) {
     return limit(/* pid */ 0, (int)resource, now, NULL);
 }
 
-VT_EXPORT int prlimit(pid_t pid, resource_type resource, const struct rlimit *now,
-                      struct rlimit *before) {
+VT_EXPORT VT_WEAK int prlimit(pid_t pid, resource_type resource, const struct rlimit *now,
+                              struct rlimit *before) {
     return limit(pid, (int)resource, now, before);
 }
 
 #ifdef __GLIBC__ /* in musl these are macros */
-VT_EXPORT int setrlimit64(resource_type resource, const struct rlimit64 *now) {
+VT_EXPORT VT_WEAK int setrlimit64(resource_type resource, const struct rlimit64 *now) {
     return limit(/* pid */ 0, (int)resource, (const struct rlimit *)now, NULL);
 }
 
-VT_EXPORT int prlimit64(pid_t pid, resource_type resource, const struct rlimit64 *now,
-                        struct rlimit64 *before) {
+VT_EXPORT VT_WEAK int prlimit64(pid_t pid, resource_type resource, const struct rlimit64 *now,
+                                struct rlimit64 *before) {
     return limit(pid, (int)resource, (const struct rlimit *)now, (struct rlimit *)before);
 }
 #endif

@@ -74,13 +74,11 @@ static void look_through(int fd, const struct table *t, uint64_t address, struct
     }
 }
 
-/* Cut to n_bytes. A name that could do something to a terminal is none. */
+/* Cut to n_bytes. */
 static bool take_name(int fd, uint64_t at, char *name, size_t n_bytes) {
     long n = vt__os_read_at(fd, name, n_bytes - 1, at);
     if (n <= 0) return false;
     name[n] = '\0';
-    for (const char *c = name; *c != '\0'; c++)
-        if (*c > 0 && (*c < ' ' || *c == 0x7f)) return false;
     return name[0] != '\0';
 }
 

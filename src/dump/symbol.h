@@ -6,7 +6,7 @@
 
 VT_HIDDEN_BEGIN
 
-/* Tells each address's function, in turn, by the linker's name. NULL: nobody knows it. */
+/* Tells each address's function, in turn, by the linker's name, whatever characters that has. NULL: nobody knows it. */
 void vt__symbols_tell(const uintptr_t *address, unsigned n,
                       void (*tell)(void *arg, uintptr_t address, const char *name), void *arg);
 

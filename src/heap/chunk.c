@@ -409,11 +409,16 @@ static bool extend_locked(size_t end, size_t n_more, size_t *n_clean) {
 
 #define SPAN_MIN_SLICES 16
 
-/* Constrained mode, where addresses are few: a run begins in the end of the chunk before the first free one, or before what the window
+/* Constrained mode, where addresses are few; or what is accessible counts against a limit (RLIMIT_DATA). */
+static bool is_scarce(void) {
+    return !vt__window_is_reserved() || vt_unlikely(vt__os_data_limit() != SIZE_MAX);
+}
+
+/* Where addresses or data are few: a run begins in the end of the chunk before the first free one, or before what the window
  * grows by, and goes on there. Else two of a little more than half a chunk would take two. Under the shard lock. */
 VT_COLD static bool take_span(struct vt_shard *sh, size_t n, size_t align, slab_id *first,
                               size_t *n_clean) {
-    if (vt_likely(vt__window_is_reserved()) || n <= SPAN_MIN_SLICES) return false;
+    if (!is_scarce() || n <= SPAN_MIN_SLICES) return false;
     if (n % VT_CHUNK_SLICES == 0) return false; /* these fill their chunks */
     if (align != 1 && align != VT_ROOM_TO_GROW) return false;
     vt_lock(&vt__pool.lock);

@@ -41,6 +41,17 @@ static struct {
     char prefix[VT_PATH_BYTES];
 } dumps;
 
+/* gcc -static does not ask the linker for them. Said once, about the first: the name of a file, a prefix, or how it was asked for. */
+VT_COLD static void say_if_no_stacks(const char *what, const char *name) {
+    static _Atomic bool was_said;
+    if (vt__stack_has_tables() || atomic_exchange(&was_said, true)) return;
+    vt__warn(what, name,
+             ": the program was linked without -Wl,--eh-frame-hdr (see pkg-config --static --libs "
+             "vitrine)");
+}
+
+static const char no_stacks[] = "no stacks in heap profiles", by_call[] = "by call";
+
 static enum vt_heap_format format_of_options(void) {
     static const struct vt_choice formats = {
         VT_OPT_heap_format,
@@ -96,15 +107,6 @@ void vt__life_heap_set_manner(const struct vt_heap_manner *manner) {
 
 void vt__life_heap_set_process(enum vt_dump_process process) { dumps.process = process; }
 
-/* gcc -static does not ask the linker for them. */
-static void say_if_no_stacks(const char *prefix) {
-    static _Atomic bool was_said;
-    if (vt__stack_has_tables() || atomic_exchange(&was_said, true)) return;
-    vt__warn("no stacks in heap profiles", prefix,
-             ": the program was linked without -Wl,--eh-frame-hdr (see pkg-config --static --libs "
-             "vitrine)");
-}
-
 int vt__life_heap_start(const char *prefix) {
     struct vt_text t = {dumps.prefix, VT_PATH_BYTES - 1, 0, false, NULL, NULL};
     if (vt__os_is_secure()) return -EPERM; /* a set-uid program writes no files for others */
@@ -120,7 +122,7 @@ int vt__life_heap_start(const char *prefix) {
                                    (unsigned)vt_opt(heap_peak), vt_opt(heap_freed),
                                    dumps.manner != NULL && dumps.manner->one_interval_for_all};
     vt__sample_set_triggers(&triggers);
-    say_if_no_stacks(prefix);
+    say_if_no_stacks(no_stacks, prefix);
     atomic_store_explicit(&dumps.is_on, true, memory_order_release);
     return 0;
 }
@@ -149,6 +151,7 @@ static struct vt_heap_source source_of(struct vt_heap_rows *rows, enum vt_heap_k
 int vt__life_heap_write_kind_fd(int fd, enum vt_heap_format format, enum vt_heap_kind kind) {
     struct vt_heap_rows rows;
     if ((unsigned)kind > VT_HEAP_LIFETIMES) return -EINVAL;
+    say_if_no_stacks(no_stacks, by_call);
     struct vt_heap_source source = source_of(&rows, kind);
     return vt__heap_write_fd(fd, format, &source);
 }
@@ -161,6 +164,7 @@ int vt__life_heap_write(enum vt_heap_format format, enum vt_heap_kind kind,
                         void (*sink)(void *arg, const char *data, size_t n_bytes), void *arg) {
     struct vt_heap_rows rows;
     struct vt_heap_source source = source_of(&rows, kind);
+    say_if_no_stacks(no_stacks, by_call);
     return vt__heap_write_sink(sink, arg, format, &source);
 }
 
@@ -181,6 +185,7 @@ int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]
         name[t.len] = '\0';
         if (t.is_cut) return -ENAMETOOLONG;
     }
+    say_if_no_stacks(no_stacks, name);
     struct vt_heap_source source = source_of(&rows, kind_of_options());
     if (format == VT_FORMAT_OF_OPTIONS) format = (int)format_of_options();
     return vt__heap_write_file(name, (enum vt_heap_format)format, &source);
@@ -227,6 +232,7 @@ int vt__life_heap_dump_because(enum vt_dump_cause cause, const char *words) {
 int vt__life_heap_dump_file(const char *path) {
     struct vt_heap_rows rows;
     struct vt_heap_source source = source_of(&rows, kind_of_options());
+    say_if_no_stacks(no_stacks, path);
     int err = vt__heap_write_file_quietly(path, format_of_options(), &source);
     if (vt__os_is_refusal(err)) vt__say_not_written(path, err);
     return err;
@@ -292,6 +298,7 @@ void vt__life_heap_begin(void) {
     if (is_rate_asked || vt_opt(heap_oom) != 0) vt__sample_want_names();
     if (vt_opt(heap_mmap)) vt__life_record_maps("heap_mmap");
     if (kind == VT_HEAP_MMAP) vt__life_record_maps("heap_kind=mmap");
+    if (vt__box_has_file()) say_if_no_stacks("no stacks in black box", vt_opt_text(black_box));
     if (!start_by_options() || vt_opt(heap_signal) == 0) return;
     if (vt__life_heap_on_signal((int)vt_opt(heap_signal)) != 0)
         vt__warn("cannot handle the signal of option", "heap_signal", "");

@@ -14,8 +14,9 @@ bool vt__life_watch_threads(
     void); /* once, before the heap is used: the end of a thread is told to us */
 int vt__life_prepare(
     void); /* the part of vt__life_start that a signal handler may do: the heap works; 0 or -errno */
-void vt__life_watch_forks(void);    /* once, when the heap works */
-void vt__life_watch_exit(void);     /* once, when the heap works */
+void vt__life_no_thread(void);   /* there was no memory for one: says why if that may be a limit */
+void vt__life_watch_forks(void); /* once, when the heap works */
+void vt__life_watch_exit(void);  /* once, when the heap works */
 void vt__life_purger_forget(void);  /* in the child of a fork */
 void vt__life_control_forget(void); /* the same */
 

@@ -14,6 +14,7 @@
 #include "conf/options.h"
 #include "dump/names.h"
 #include "life/life.h"
+#include "life/mark.h"
 #include "os/os.h"
 #include "probe/probe.h"
 
@@ -37,6 +38,7 @@ static int name_next(char name[VT_PATH_BYTES]) {
     int err =
         vt__process_path(name, VT_PATH_BYTES, wish != NULL ? wish : "vitrine.%p", &has_process);
     if (err != 0) return err;
+    (void)vt__life_cut_mark(name); /* of the program that started this one */
     struct vt_text t = {name, VT_PATH_BYTES, vt__str_len(name), false, NULL, NULL};
     if (!has_process) {
         vt__text_char(&t, '.');
@@ -55,7 +57,7 @@ static void say_written(const char *name, unsigned percent) {
     vt__text_put(&t, "vitrine: warning: ");
     vt__text_uint(&t, percent);
     vt__text_put(&t, " % of the memory is used: wrote '");
-    vt__text_put(&t, name);
+    vt__text_shown(&t, name, vt__str_len(name));
     vt__text_put(&t, "'\n");
     vt__os_write(2, line, t.len);
 }

@@ -29,6 +29,8 @@
 #include "os/os.h"
 #include "probe/probe.h"
 
+#define SMALL_LIMIT MiB(64)
+
 enum { NOT_YET, PREPARED, READY };
 
 static struct vt_lock start_lock = VT_LOCK_INIT(VT_LOCK_START);
@@ -94,22 +96,31 @@ int vt__life_start(void) {
     return 0;
 }
 
-/* A thread cannot even have a heap, and a limit may be why. */
-static VT_COLD void say_no_heap(void) {
+/* What the process may have is less than `below`, and may be why there was no memory. */
+static VT_COLD void say_limit(const char *what, size_t below) {
     static _Atomic bool was_said;
     char line[160];
     struct vt_text t = VT_TEXT(line);
     size_t addresses = vt__os_address_limit(), data = vt__os_data_limit();
     size_t limit = vt_min(addresses, data);
-    if (limit == SIZE_MAX || atomic_exchange(&was_said, true)) return;
-    vt__text_put(&t, "vitrine: warning: no memory for a heap: the process may have ");
+    if (limit >= below || atomic_exchange(&was_said, true)) return;
+    vt__text_put(&t, "vitrine: warning: no memory for a ");
+    vt__text_put(&t, what);
+    vt__text_put(&t, ": the process may have ");
     vt__text_uint(&t, limit / KiB(1));
     vt__text_put(&t, limit == addresses ? " KiB of addresses (ulimit -v)\n"
                                         : " KiB of data (ulimit -d)\n");
     vt__os_write(2, line, t.len);
 }
 
+/* Whatever the limit when a thread cannot even have a heap; else below one so small that our tables and steps count, which another
+ * malloc does not have. A program that asks for much of it knows what it does. */
 void vt__life_no_memory(size_t n_bytes) {
-    if (n_bytes <= PTRDIFF_MAX && vt__heap_thread_number() == 0) say_no_heap();
+    if (n_bytes <= PTRDIFF_MAX && vt__heap_thread_number() == 0)
+        say_limit("heap", SIZE_MAX);
+    else if (n_bytes <= SMALL_LIMIT / 64)
+        say_limit("block", SMALL_LIMIT);
     if (vt__door.no_memory != NULL) vt__door.no_memory(n_bytes);
 }
+
+void vt__life_no_thread(void) { say_limit("thread", SMALL_LIMIT); }

@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "life/forks.h"
+#include "life/life.h"
 #include "life/since.h"
 #include "os/os.h"
 #include "stack/stack.h"
@@ -41,4 +42,5 @@ int vt__life_start(void) {
 }
 
 bool vt__heap_may_give_addresses(void) { return false; }
+void vt__life_no_thread(void) {}
 void vt__life_control_end(void) {} /* nobody can ask */

@@ -113,10 +113,11 @@ bool vt__os_is_secure(void);
 bool vt__os_is_ignored(const char *name); /* it is set, in a set-uid program */
 size_t vt__os_ram_bytes(void);
 size_t vt__os_address_limit(void); /* RLIMIT_AS in bytes, SIZE_MAX if none; as it was last told */
-size_t vt__os_data_limit(void);    /* RLIMIT_DATA, the same; asked anew */
+size_t vt__os_data_limit(void);    /* RLIMIT_DATA, the same */
 size_t vt__os_address_limit_now(void);          /* asked anew; a filter may forbid it */
 void vt__os_tell_address_limit(size_t n_bytes); /* it was changed */
-size_t vt__os_cgroup_limit(void);               /* of memory; SIZE_MAX or very much if none */
+void vt__os_tell_data_limit(size_t n_bytes);
+size_t vt__os_cgroup_limit(void); /* of memory; SIZE_MAX or very much if none */
 unsigned vt__os_n_nodes(void);
 /* How much is used of the memory that the process, its groups or the machine may have, whichever is nearest to its end. *left: bytes until
  * it is `mark` per cent. */

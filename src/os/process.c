@@ -135,7 +135,8 @@ void vt__os_usage(struct vt_usage *out) {
                              .n_major_faults = (uint64_t)u.ru_majflt};
 }
 
-static _Atomic size_t address_limit; /* asked once, at the start: later a filter may forbid it */
+/* Asked once, at the start: later a filter may forbid it. 0: not yet. */
+static struct { _Atomic size_t addresses, data; } limits;
 
 static size_t limit_of(int resource) {
     struct rlimit l = {RLIM_INFINITY, RLIM_INFINITY};
@@ -145,19 +146,27 @@ static size_t limit_of(int resource) {
 
 size_t vt__os_address_limit_now(void) { return limit_of(RLIMIT_AS); }
 
-size_t vt__os_data_limit(void) { return limit_of(RLIMIT_DATA); }
-
 size_t vt__os_address_limit(void) {
-    size_t limit = atomic_load_explicit(&address_limit, memory_order_relaxed);
+    size_t limit = atomic_load_explicit(&limits.addresses, memory_order_relaxed);
     if (limit != 0) return limit;
     limit = limit_of(RLIMIT_AS);
     vt__os_tell_address_limit(limit);
+    vt__os_tell_data_limit(limit_of(RLIMIT_DATA));
     return limit;
+}
+
+size_t vt__os_data_limit(void) {
+    size_t limit = atomic_load_explicit(&limits.data, memory_order_relaxed);
+    return limit != 0 ? limit : SIZE_MAX;
 }
 
 void vt__os_tell_address_limit(size_t n_bytes) {
     /* relaxed: who reads the old one reserves more or less than it should, which does no harm */
-    atomic_store_explicit(&address_limit, n_bytes, memory_order_relaxed);
+    atomic_store_explicit(&limits.addresses, n_bytes, memory_order_relaxed);
+}
+
+void vt__os_tell_data_limit(size_t n_bytes) {
+    atomic_store_explicit(&limits.data, n_bytes, memory_order_relaxed); /* as above */
 }
 
 int vt__os_program_prlimit(int pid, int resource, const void *now, void *before) {

@@ -25,6 +25,9 @@ plant() {
     esac || fail "cannot plant $2"
 }
 
+# What the program is told: it asks for its profile itself.
+asks=()
+
 # attack WHAT LIBRARY FILE VARIABLE=VALUE...: in each kind of folder each kind of thing stands under the name of the file, PID in it is that
 # of the program. The victim stays as it is, the file is not made, and one line says why.
 n=0
@@ -39,7 +42,7 @@ attack() {
             (
                 plant $kind "$TMP/shared/${file//PID/$BASHPID}"
                 [ $kind = link ] || exec 8<>"$TMP/shared/${file//PID/$BASHPID}"
-                exec env LD_PRELOAD="$library" "$@" "$TMP/prog" >out 2>err
+                exec env LD_PRELOAD="$library" "$@" "$TMP/prog" "${asks[@]}" >out 2>err
             )
             died $? "$what, $kind, $mode"
             [ "$(cat victim)" = precious ] || fail "$what, folder $mode: the victim of another user's $kind begins with $(head -c 20 victim)"
@@ -49,7 +52,7 @@ attack() {
         done
     done
     rm -rf "$TMP/shared" && mkdir "$TMP/shared" && chmod 1777 "$TMP/shared"
-    ( exec env LD_PRELOAD="$library" "$@" "$TMP/prog" >out 2>err )
+    ( exec env LD_PRELOAD="$library" "$@" "$TMP/prog" "${asks[@]}" >out 2>err )
     died $? "$what, nothing planted"
     [ "$(find "$TMP/shared" -type f -name 'z*' | grep -c .)" -ge 1 ] || fail "$what: expected a file when nothing is planted, saw $(ls -A "$TMP/shared"): $(cat err)"
 }
@@ -70,6 +73,14 @@ attack "HEAPPROFILE" "$libraries/libtcmalloc.so.4" z.0001.heap HEAP_PROFILE_CLEA
 attack "TCMALLOC_TRACE_FILE" "$libraries/libtcmalloc_debug.so.4" z TCMALLOC_TRACE=1 TCMALLOC_TRACE_FILE="$z"
 attack "prof_final" "$libraries/libjemalloc.so.2" z.PID.0.f.heap MALLOC_CONF=prof:true,prof_final:true,prof_prefix:"$z"
 attack "prof_log" "$libraries/libjemalloc.so.2" z.PID.0.json MALLOC_CONF=prof:true,prof_log:true,prof_prefix:"$z"
+attack "black box" "$VT_SO" z VITRINE=black_box="$z",sample=1
+asks=(vt_heap_dump "$z")
+attack "vt_heap_dump" "$VT_SO" z VITRINE=
+asks=(mallctl "$z")
+attack "prof.dump" "$libraries/libjemalloc.so.2" z MALLOC_CONF=prof:true
+asks=(ProfilerStart "$z")
+attack "ProfilerStart" "$libraries/libprofiler.so.0" z CPUPROFILE=
+asks=()
 say "ok: $n planted things refused"
 
 # ---- what is the user's own

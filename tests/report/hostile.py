@@ -378,14 +378,52 @@ finally:
     p.kill()
     p.wait()
 
-# ---- the library's own lines: values and paths of the environment
+# ---- the libraries' own lines: values and paths of the environment, whoever reads them; names of functions
 
-library_file = os.path.join(BUILD, "lib", "libvitrine.so.1")
-for name in ("VITRINE", "VITRINE_HEAP_PROFILE", "VITRINE_CPU_PROFILE", "VITRINE_CONTENTION_PROFILE", "VITRINE_SAMPLE", "HEAPPROFILE", "CPUPROFILE", "MALLOC_CONF",
-             "VITRINE_" + os.fsdecode(WILD.replace(b"\n", b""))):
-    value = os.fsdecode(b"/nowhere/" + WILD) if "PROFILE" in name else os.fsdecode(WILD) + "=1"
-    text, errors = to_file(["/bin/true"], {"LD_PRELOAD": library_file, name: value})[1:]
-    check_harmless(f"the library's lines about {name[:26]!r}", text + errors)
-check_has("a path is spelled", to_file(["/bin/true"], {"LD_PRELOAD": library_file, "VITRINE_HEAP_PROFILE": os.fsdecode(b"/nowhere/\x1b[31m\xc2\x9b\xff")})[2].decode(),
+LIBRARIES = ("libvitrine.so.1", "libtcmalloc.so.4", "libtcmalloc_debug.so.4", "libtcmalloc_and_profiler.so.4", "libprofiler.so.0", "libjemalloc.so.2",
+             "libmimalloc.so.3", "mimalloc-2/libmimalloc.so.2")
+LIBRARIES = [f for f in (os.path.join(BUILD, "lib", name) for name in LIBRARIES) if os.path.exists(f)]
+ONE_LINE = WILD.replace(b"\n", b"")
+VARIABLES = [(name, b"/nowhere/" + WILD, {}) for name in ("VITRINE_HEAP_PROFILE", "VITRINE_CPU_PROFILE", "VITRINE_CONTENTION_PROFILE", "VITRINE_BLACK_BOX",
+                                                          "HEAPPROFILE", "CPUPROFILE")]
+VARIABLES += [(name, WILD + b"=1", {}) for name in ("VITRINE", "VITRINE_SAMPLE", "VITRINE_HEAP_OOM", "MALLOC_CONF", "HEAPCHECK", "MALLOCSTATS",
+                                                    "TCMALLOC_STACKTRACE_METHOD", "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES", "MIMALLOC_PURGE_DELAY",
+                                                    *(prefix + os.fsdecode(ONE_LINE) for prefix in ("VITRINE_", "TCMALLOC_", "MIMALLOC_")))]
+VARIABLES += [("HEAPPROFILESIGNAL", b"99" + WILD, {"HEAPPROFILE": os.path.join(folder, "signal")}),
+              ("CPUPROFILESIGNAL", b"99" + WILD, {"CPUPROFILE": os.path.join(folder, "signal")}),
+              ("CPUPROFILE_FREQUENCY", b"99" + WILD, {"CPUPROFILE": os.path.join(folder, "often")}),
+              ("VITRINE_HEAP_PROFILE", os.fsencode(folder) + b"/oom" + WILD, {"VITRINE_HEAP_OOM": "1", "VITRINE_SAMPLE": "64K"}),
+              ("TCMALLOC_TRACE_FILE", b"/nowhere/" + WILD, {"TCMALLOC_TRACE": "1"}),
+              ("MALLOC_CONF", b"confirm_conf:true,stats_print:true,prof_prefix:" + WILD, {}),
+              ("MALLOC_CONF", b"prof:true,prof_final:true,prof_prefix:/nowhere/" + WILD, {})]
+for library in LIBRARIES:
+    for name, value, more in VARIABLES:
+        loud = {"MIMALLOC_SHOW_ERRORS": "1", "MIMALLOC_VERBOSE": "1", "TCMALLOC_STACKTRACE_METHOD_VERBOSE": "1"}
+        text, errors = to_file([program], {**loud, **more, "LD_PRELOAD": library, name: os.fsdecode(value)})[1:]
+        check_harmless(f"{os.path.basename(library)}'s lines about {name[:26]!r}", text + errors)
+library = os.path.join(BUILD, "lib", "libvitrine.so.1")
+check_has("a path is spelled", to_file(["/bin/true"], {"LD_PRELOAD": library, "VITRINE_HEAP_PROFILE": os.fsdecode(b"/nowhere/\x1b[31m\xc2\x9b\xff")})[2].decode(),
           r"'/nowhere/\x1b[31m\xc2\x9b\xff")
+errors = to_file([program], {"LD_PRELOAD": library, "VITRINE_HEAP_OOM": "1", "VITRINE_SAMPLE": "64K", "VITRINE_HEAP_PROFILE": os.path.join(folder, "o\x1b[31m")})[2]
+check_has("heap_oom: a path is spelled", errors.decode(), r"/o\x1b[31m")
+library = os.path.join(BUILD, "lib", "libjemalloc.so.2")
+if os.path.exists(library):
+    conf = b'stats_print:true,stats_print_opts:J,prof_prefix:"\\' + WILD
+    errors = to_file(["/bin/true"], {"LD_PRELOAD": library, "MALLOC_CONF": os.fsdecode(conf)})[2]
+    check_has("jemalloc's JSON keeps a prefix", json.loads(errors)["jemalloc"]["opt"]["prof_prefix"], r'"\\x1b[31m\x1b]0;t')
+
+source = b"#include <stdlib.h>\n" \
+         b"__attribute__((noinline)) void evil(void *p) __asm__(\"evil\\033[31m\\302\\2332J\\342\\200\\256\\nFORGED\");\n" \
+         b"void evil(void *p) { free(p); __asm__ volatile(\"\"); }\n" \
+         b"int main(void) { char *volatile p = malloc(100); evil(p); p[5] = 1; return 0; }\n"
+library = os.path.join(BUILD, "lib", "libtcmalloc_debug.so.4")
+with open(c_file, "wb") as f:
+    f.write(source)
+written = [os.environ.get("CC", "cc").encode(), b"-O1", b"-fno-builtin", b"-fno-lto", b"-w", c_file, b"-o", program]
+if os.path.exists(library) and subprocess.run(written, capture_output=True).returncode == 0:
+    errors = to_file([program], {"LD_PRELOAD": library})[2]
+    check_harmless("a report of the debug library", errors)
+    check_has("a report of the debug library names the function", errors.decode(), r" evil\x1b[31m\xc2\x9b2J\xe2\x80\xae")
+else:
+    print("skipped: no debug library, or an assembler that takes no such names")
 done()

@@ -72,6 +72,26 @@ says "nothing" "" VITRINE=
 says "CPUPROFILE without the flags" "$warning effect of 'CPUPROFILE': $no_cpu" CPUPROFILE=x.prof
 says "an empty CPUPROFILE" "" CPUPROFILE=
 says "heap_profile without tables" "$warning stacks in heap profiles 'x': $no_stacks" VITRINE=heap_profile=x
+says "black_box without tables" "$warning stacks in black box 'x.box': $no_stacks" VITRINE=black_box=x.box,heap_profile=x
+(cd "$TMP" && VITRINE=heap_oom=1,sample=1K timeout -k 10 "$LIMIT" ./user >/dev/null 2>err)
+[ "$(grep -cF "$warning stacks in heap profiles 'vitrine." "$TMP/err")" = 1 ] || fail "heap_oom without tables: saw '$(cat "$TMP/err")'"
+cat >"$TMP/asks.c" <<'END'
+#include <stdlib.h>
+int vt_heap_dump(const char *path);
+int vt_heap_profile_fd(int fd, int format);
+int main(int argc, char **argv) {
+    free(malloc(100));
+    if (argc > 1 && vt_heap_profile_fd(1, 0) != 0) return 1;
+    return vt_heap_dump("./asked.heap") != 0 || vt_heap_dump("./asked.heap") != 0 || argv == NULL;
+}
+END
+compile "$TMP/user" "$TMP/asks.c" -static "${libs[@]}"
+says "a dump by call without tables" "$warning stacks in heap profiles './asked.heap': $no_stacks" VITRINE=
+cp "$TMP/user" "$TMP/asks"
+(cd "$TMP" && ./asks by-fd >/dev/null 2>err) || fail "a profile by call: status $?"
+[ "$(cat "$TMP/err")" = "$warning stacks in heap profiles 'by call': $no_stacks" ] || fail "a profile by call without tables: saw '$(cat "$TMP/err")'"
+compile "$TMP/user" "$TMP/asks.c" -static -Wl,--eh-frame-hdr "${libs[@]}"
+says "a dump by call with tables" "" VITRINE=
 compile "$TMP/user" static_user.c -static -Wl,--eh-frame-hdr "${libs[@]}"
 says "heap_profile with tables" "" VITRINE=heap_profile=x
 says "heap_mmap" "$warning effect of 'heap_mmap': $no_maps" VITRINE=heap_profile=x,heap_mmap

@@ -25,10 +25,22 @@ for how in setrlimit outside; do
     VITRINE=sample=4096 gives "$VT_SO" $how 300 1000000 threads >/dev/null || exit 1
     VITRINE=exact gives "$VT_SO" $how 300 1000000 >/dev/null || exit 1
 done
-for lib in libvitrine-secure.so libtcmalloc.so.4 libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.3 mimalloc-2/libmimalloc.so.2; do
+for lib in libvitrine-secure.so libvitrine-fast.so libtcmalloc.so.4 libtcmalloc_debug.so.4 libtcmalloc_and_profiler.so.4 \
+    libtcmalloc_minimal.so.4 libjemalloc.so.2 libmimalloc.so.3 mimalloc-2/libmimalloc.so.2; do
     [ -e "$folder/$lib" ] || continue
     gives "$folder/$lib" setrlimit 300 100000 >/dev/null || exit 1
     say "$lib: fine"
+done
+
+# Linked with the archive: what the program itself sets is noticed there, too.
+[ -z "${VT_A:-}" ] || [ ! -e "$VT_A" ] || for flags in "-static" ""; do
+    # shellcheck disable=SC2086
+    compile "$TMP/linked" risk_15_late.c -DVT_LINKED $flags "$VT_A" -ldl
+    for how in setrlimit setrlimit64 prlimit prlimit64; do
+        ours=$(timeout -k 10 "$LIMIT" "$TMP/linked" $how 300 1000000) || fail "linked with libvitrine.a $flags, $how: status $?"
+        [ "$ours" -le 300 ] || fail "linked with libvitrine.a $flags, $how: $ours MiB below a limit of 300"
+    done
+    say "linked with libvitrine.a $flags: fine"
 done
 
 have python3 || { say "part skipped: no python3"; exit 0; }

@@ -13,11 +13,12 @@ static void *a_little(void *arg) {
     }
     return arg;
 }
-int main(void) {
+int main(int argc, char **argv) {
     pthread_t id[4];
-    for (int i = 0; i < 4; i++)
+    int n = argc > 1 ? atoi(argv[1]) : 4;
+    for (int i = 0; i < n; i++)
         if (pthread_create(&id[i], NULL, a_little, NULL) != 0) return 2;
-    for (int i = 0; i < 4; i++) pthread_join(id[i], NULL);
+    for (int i = 0; i < n; i++) pthread_join(id[i], NULL);
     return 0;
 }
 END
@@ -44,7 +45,7 @@ limited() {
 }
 limited v 50000 "$VT_SO" "$TMP/threads" || fail "4 threads under ulimit -v 50000: status $?"
 limited d 45000 "$VT_SO" "$TMP/threads" || fail "4 threads under ulimit -d 45000: status $?"
-for row in "v 50000 1000" "v 50000 1000000" "v 30000 1000" "v 200000 1000" "d 20000 1000" "d 200000 1000"; do
+for row in "v 50000 1000" "v 50000 1000000" "v 30000 1000" "v 200000 1000" "d 20000 1000" "d 200000 1000" "d 200000 1048633" "d 400000 3000000"; do
     # shellcheck disable=SC2086
     set -- $row
     theirs=$(limited "$1" "$2" "" "$TMP/fill" "$3")
@@ -72,3 +73,19 @@ for kib in $(seq 300 50 1500); do
     n_said=$((n_said + 1))
 done
 [ $n_said -gt 0 ] || fail "no limit was small enough for the line"
+
+# The same for threads, whoever has a heap already: they run, or one line says why one cannot, or cannot have a block.
+n_said=0
+for row in "d 6000" "d 12000" "d 16000" "d 20000" "d 26000" "d 40000" "v 20000" "v 30000" "v 40000" "v 50000"; do
+    for n in 1 2 4; do
+        # shellcheck disable=SC2086
+        set -- $row
+        what="addresses (ulimit -v)"
+        [ "$1" = v ] || what="data (ulimit -d)"
+        limited "$1" "$2" "$VT_SO" "$TMP/threads" "$n" >/dev/null 2>"$TMP/err" && continue
+        said=$(sed -E 's/ a (heap|block|thread):/ it:/' "$TMP/err")
+        [ "$said" = "vitrine: warning: no memory for it: the process may have $2 KiB of $what" ] || fail "$n threads, ulimit -$1 $2: stderr says '$(cat "$TMP/err")'"
+        n_said=$((n_said + 1))
+    done
+done
+[ $n_said -gt 0 ] || fail "no limit was small enough for the line about threads"

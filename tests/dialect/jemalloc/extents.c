@@ -556,6 +556,35 @@ static void figures(void) {
     EXPECT(act(arena, "destroy") == 0);
 }
 
+static size_t resident_mib(void) {
+    unsigned long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    EXPECT(f != NULL && fscanf(f, "%lu %lu", &all, &resident) == 2);
+    if (f != NULL) fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE) / MIB;
+}
+
+/* What xallocx cuts off is not resident any more. */
+static void ends_go_back(unsigned arena) {
+    static const size_t mib[] = {260, 110};
+    char *p = mallocx(400 * MIB, IN(arena));
+    memset(p, 1, 400 * MIB);
+    size_t filled = resident_mib();
+    for (unsigned i = 0; i < sizeof(mib) / sizeof(*mib); i++) {
+        EXPECT(xallocx(p, mib[i] * MIB, 0, IN(arena)) == mib[i] * MIB);
+        EXPECT(resident_mib() <= filled - (400 - mib[i]) + 8);
+        EXPECT(p[mib[i] * MIB - 1] == 1);
+    }
+    dallocx(p, IN(arena));
+}
+
+static void cutting_ends(void) {
+    unsigned arena = create(NULL);
+    ends_go_back(0);
+    ends_go_back(arena);
+    EXPECT(act(arena, "destroy") == 0);
+}
+
 static size_t longest_extent(size_t limit) {
     char name[64];
     size_t longest = 0;
@@ -700,6 +729,7 @@ int main(int argc, char **argv) {
     if (argc > 1) {
         figures();
         limits();
+        cutting_ends();
         changing();
         forks();
         hooks_without_memory();

@@ -112,6 +112,48 @@ static void check_forms(void) {
     mi_heap_destroy(h);
 }
 
+/* ---- a large block that becomes smaller gives its end back, to any size ---- */
+
+#define MIB ((size_t)1 << 20)
+
+static size_t resident_mib(void) {
+    FILE *f = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    CHECK_TRUE(f != NULL && fscanf(f, "%lu %lu", &all, &resident) == 2);
+    if (f != NULL) fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE) / MIB;
+}
+
+static void *by_heap(mi_heap_t *h, void *p, size_t n) { return mi_heap_realloc(h, p, n); }
+static void *by_heap_zero(mi_heap_t *h, void *p, size_t n) { return mi_heap_rezalloc(h, p, n); }
+static void *by_zero(mi_heap_t *h, void *p, size_t n) { return (void)h, mi_rezalloc(p, n); }
+static void *by_aligned(mi_heap_t *h, void *p, size_t n) {
+    return (void)h, mi_realloc_aligned(p, n, 4096);
+}
+
+static void check_shrinks(void *(*again)(mi_heap_t *, void *, size_t), mi_heap_t *h, char *p) {
+    static const size_t mib[] = {260, 110}; /* ends from 128 MiB on go back at once, always */
+    memset(p, 1, 400 * MIB);
+    size_t filled = resident_mib();
+    for (unsigned i = 0; i < sizeof mib / sizeof *mib; i++) {
+        char *q = again(h, p, mib[i] * MIB);
+        CHECK_TRUE(q == p);
+        CHECK_TRUE(q[0] == 1 && q[mib[i] * MIB - 1] == 1);
+        CHECK_LE(resident_mib(), filled - (400 - mib[i]) + 8);
+        p = q;
+    }
+    mi_free(p);
+}
+
+static void check_all_shrink(void) {
+    mi_heap_t *h = mi_heap_new();
+    check_shrinks(by_heap, h, mi_heap_malloc(h, 400 * MIB));
+    check_shrinks(by_heap_zero, h, mi_heap_zalloc(h, 400 * MIB));
+    check_shrinks(by_zero, h, mi_zalloc(400 * MIB));
+    check_shrinks(by_aligned, h, mi_malloc_aligned(400 * MIB, 4096));
+    mi_heap_delete(h);
+}
+
 /* ---- visitors ---- */
 
 struct seen {
@@ -241,6 +283,7 @@ int main(void) {
     check_delete();
     check_default();
     check_forms();
+    check_all_shrink();
     check_visits();
     check_visits_of_main();
     check_other_thread_frees();
