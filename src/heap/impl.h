@@ -167,6 +167,18 @@ struct shelf {
 #define VT_SHELVES_BYTES KiB(256) /* all shelves of a thread together */
 #endif
 
+/* Free slices at hand, by how many are in a row; see stock.h. */
+#define VT_STOCK_KINDS 2
+#define VT_STOCK_MIN 1
+#ifndef VT_STOCK_MAX
+#define VT_STOCK_MAX 32
+#endif
+struct stock {
+    uint8_t n, most;
+    uint32_t n_gone; /* back to the shards, since slices were last wanted and there were none */
+    slab_id slab[VT_STOCK_MAX]; /* newest last */
+};
+
 #if VT_HARDEN > 1
 /* Blocks freed of late, oldest first; see secure.h. */
 #define VT_QUARANTINE_BLOCKS 1024
@@ -215,6 +227,7 @@ struct heap {
     uintptr_t shelf_salt; /* of their links, see shelf.h */
     size_t shelf_bytes;   /* on all shelves */
     uint32_t shelf_hand;  /* the class to look at next when they hold too much together */
+    struct stock stock[VT_STOCK_KINDS];
     uint32_t n_refills;
     uint32_t sample_epoch;            /* of the rate that countdowns were drawn with */
     uint64_t random;                  /* the state of chance that they are drawn with */
@@ -363,6 +376,11 @@ VT_INLINE int vt__slices_take_in(struct vt_tract *t, size_t n_slices, size_t ali
                                 : vt__tract_take(t, n_slices, align, first, is_zero);
 }
 void vt__slices_give(slab_id first, size_t n_slices);
+/* n runs of n_slices each; the list is changed. */
+bool vt__slices_are_in_tract(slab_id first);
+void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices);
+/* Up to n single slices that were in use before and are resident; answers how many. */
+unsigned vt__slices_take_resident(unsigned n, slab_id *out);
 /* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
 void vt__slices_give_end(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */

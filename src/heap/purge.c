@@ -14,6 +14,7 @@
 #include "conf/options.h"
 #include "heap/chunk.h"
 #include "heap/secure.h"
+#include "heap/stock.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -333,6 +334,7 @@ size_t vt__heap_release_all(void) {
         vt__shelves_clear(vt__tls.real);
         vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
+        vt__stock_clear(vt__tls.real);
     }
     vt__heaps_cool();
     size_t n_bytes = vt__purge_all();

@@ -3,6 +3,7 @@
  *
  * Climate: malloc.   Owns: nothing.   Locks: none; a range may have changed when it is looked at.
  */
+#include "heap/stock.h"
 #include "heap/impl.h"
 #include "heap/link.h"
 #include "heap/shelf.h"
@@ -67,6 +68,7 @@ void vt__heap_drop_thread_cache(void) {
     if (vt__tls.real == NULL || !vt__enter()) return;
     vt__shelves_clear(vt__tls.real);
     vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
+    vt__stock_clear(vt__tls.real);
     vt__leave();
 }
 

@@ -5,6 +5,7 @@
  *
  * Climate: malloc.   Owns: what was seen last.   Locks: heaps; shard and pool inside vt__chunks_stats.
  */
+#include "heap/stock.h"
 #include "heap/walk.h"
 #include "os/os.h"
 #include "vitrine.h"
@@ -116,14 +117,24 @@ static struct sums look(bool is_entered, size_t n_short) {
     return is_due ? take(is_entered) : seen;
 }
 
+/* Free slices that threads keep. */
+static size_t stocked_bytes(void) {
+    size_t n = 0;
+    vt_lock(&vt__heaps_lock);
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) n += vt__stock_slices(h);
+    vt_unlock(&vt__heaps_lock);
+    return n << VT_SLICE_SHIFT;
+}
+
 /* A handler that comes while we have a lock, here and below, must not wait for it. */
 void vt__heap_pages(struct vt_stats *out) {
     struct vt_chunk_stats chunks;
     bool is_entered = vt__enter();
+    size_t stocked = stocked_bytes();
     vt__chunks_stats(&chunks);
     if (is_entered) vt__leave();
-    out->active = chunks.used_bytes;
-    out->retained = chunks.retained_bytes;
+    out->active = chunks.used_bytes - vt_min(stocked, chunks.used_bytes);
+    out->retained = chunks.retained_bytes + stocked;
     out->mapped = chunks.grown_bytes;
     out->purged = chunks.purged_bytes;
     out->n_purges = chunks.n_purges;

@@ -15,6 +15,7 @@
 #include "heap/link.h"
 #include "heap/own_cache.h"
 #include "heap/secure.h"
+#include "heap/stock.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -233,6 +234,7 @@ void vt__heap_detach_thread(void) {
     vt__secure_flush(h); /* what was kept may come onto the shelves */
     vt__shelves_clear(h);
     vt__own_caches_clear(h);
+    vt__stock_clear(h);
     size_t warm_bytes = bytes_to_stay_warm(h);
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     h->label = 0;
