@@ -7,6 +7,7 @@
 #include "heap/estate.h"
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/magazine.h"
 #include "heap/shelf.h"
 #include "heap/spare.h"
 #include "heap/upcalls.h"
@@ -193,7 +194,7 @@ static void *told_again(void *p, size_t n_bytes) {
     return p;
 }
 
-/* Not from the shelf, but from a slab, and by the way some for the shelf; or a sample. is_zero may be NULL. */
+/* Not from the magazine, but from a slab, and by the way some for the magazine; or a sample. is_zero may be NULL. */
 VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is_zero) {
     bool is_counted = vt__tls.real != NULL;
     bool unused;
@@ -203,7 +204,8 @@ VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is
     if (vt_unlikely(h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
         return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused),
                       n_bytes);
-    struct block *b = shelf_pop(h, cls); /* it was the countdown that brought us here */
+    /* it was the countdown that brought us here */
+    struct block *b = magazine_take(magazine_of(h, cls), cls);
     return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero), n_bytes);
 }
 
@@ -211,7 +213,7 @@ VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
     struct heap *h = vt__tls.real;
     if (vt_unlikely(h == NULL) || vt_unlikely(--h->draw[cls].countdown == 0))
         return take_medium_slow(cls, n_bytes, is_zero);
-    struct block *b = shelf_pop(h, cls);
+    struct block *b = magazine_take(magazine_of(h, cls), cls);
     return vt_likely(b != NULL) ? b : take_medium_slow(cls, n_bytes, is_zero);
 }
 
@@ -445,6 +447,24 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
         free_without_heap(s, p);
 }
 
+/* In a signal handler the block is put aside: there may be no slot for it. */
+VT_NOINLINE static void free_to_full_magazine(struct heap *h, struct magazine *m, unsigned cls,
+                                              struct block *b) {
+    if (!vt__enter()) {
+        defer(b);
+        return;
+    }
+    vt__magazine_overflow(h, cls);
+    if (m->n < m->most) {
+        magazine_put(m, b);
+    } else {
+        if (VT_HARDEN > 0) b->mark = shelf_mark(b);
+        vt__medium_give_some(h, cls, &b, 1);
+    }
+    vt__leave();
+    vt__poll();
+}
+
 VT_NOINLINE static void shelf_overflow(struct heap *h, unsigned cls) {
     if (!vt__enter()) return; /* a signal handler: the next free will do it */
     vt__shelf_trim(h, cls);
@@ -484,6 +504,14 @@ void vt__free_other(void *p, struct slab *s) {
         return;
     }
     unsigned cls = s->cls;
+    if (vt_likely((owner & VT_OWNER_MEDIUM) != 0)) {
+        struct magazine *m = magazine_of(h, cls);
+        if (vt_likely(m->n < m->most))
+            magazine_put(m, p);
+        else
+            free_to_full_magazine(h, m, cls, p);
+        return;
+    }
     shelf_push(h, cls, p);
     if (vt_unlikely(shelf_is_too_full(h, cls))) shelf_overflow(h, cls);
 }

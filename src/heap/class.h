@@ -16,6 +16,7 @@ VT_HIDDEN_BEGIN
 #define VT_SMALL_MAX KiB(1)
 #define VT_N_SMALL 64u
 #define VT_MEDIUM_MAX KiB(64)
+#define VT_N_MEDIUM (VT_N_CLASSES - VT_N_SMALL)
 
 _Static_assert(VT_N_SMALL *VT_BLOCK_ALIGN == VT_SMALL_MAX, "small classes reach SMALL_MAX");
 

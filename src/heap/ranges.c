@@ -6,6 +6,7 @@
 #include "heap/stock.h"
 #include "heap/impl.h"
 #include "heap/link.h"
+#include "heap/magazine.h"
 #include "heap/shelf.h"
 
 #define VT_CHUNK_OF(slice) ((slice) / VT_CHUNK_SLICES)
@@ -61,7 +62,7 @@ size_t vt__heap_thread_cached_bytes(void) {
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         for (const struct block *b = h->list[c]; b != NULL && b != &vt__nil; b = link_next(b, c))
             n_bytes += vt__class_bytes(c);
-    return n_bytes + h->shelf_bytes;
+    return n_bytes + h->shelf_bytes + vt__magazines_bytes(h);
 }
 
 void vt__heap_drop_thread_cache(void) {

@@ -27,7 +27,7 @@ static void hand_on(struct heap *h, struct slab *s, struct block *b) {
     }
     if (cls >= VT_N_SMALL) { /* nobody takes it from the shelf again */
         shelf_prepare_alone(b);
-        vt__medium_give(cls, b, /* salt */ 0);
+        vt__medium_give_some(h, cls, &b, 1);
         return;
     }
     shelf_push(h, cls, b);

@@ -448,7 +448,7 @@ VT_READS_RACILY bool vt__slab_is_out(const struct slab *s, size_t k) {
 /* ---- frees that need attention ---- */
 
 static struct heap *owner_of(const struct slab *s) {
-    return (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
+    return heap_of_owner(atomic_load_explicit(&s->owner, memory_order_relaxed));
 }
 
 static void wake(struct slab *s) {
@@ -494,6 +494,7 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
 
 void vt__slab_start_over(struct slab *s) {
     struct heap *h = owner_of(s);
+    if (s->state == SLAB_SHARED) h->medium_bytes -= class_of_slab(s)->n_slices * VT_SLICE;
     s->free = NULL;
     s->carved = 0;
     s->was_zero = true;
@@ -502,7 +503,7 @@ void vt__slab_start_over(struct slab *s) {
         s->room = 1;
         return;
     }
-    vt__queue_remove(h, s);
+    if (s->state != SLAB_SHARED) vt__queue_remove(h, s); /* else all of it was out: in no queue */
     s->room = 0;
     vt__slab_release(s);
 }

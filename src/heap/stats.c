@@ -15,9 +15,11 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         if (h->bin[c].current != 0)
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX);
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++) classes[VT_N_SMALL + i].n_cached += h->magazine[i].n;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
-        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX) +
-                               vt_min(h->spare[c].n, VT_SPARES_BYTES / vt__class_bytes(c));
+        classes[c].n_cached += vt_min(h->spare[c].n, VT_SPARES_BYTES / vt__class_bytes(c));
 }
 
 /* What a thread keeps of heaps of own.c. */
@@ -76,7 +78,7 @@ static bool brought_use(const void *p, struct vt_slab_use *out) {
 
 VT_READS_RACILY static const void *current_beside(const struct slab *s, uintptr_t owner,
                                                   bool has_room) {
-    bool is_of_thread = owner != VT_OWNER_MEDIUM && (owner & VT_OWNER_LARGE) == 0;
+    bool is_of_thread = (owner & (VT_OWNER_MEDIUM | VT_OWNER_LARGE)) == 0;
     slab_id current = is_of_thread ? ((const struct heap *)owner)->bin[s->cls].current : 0;
     if (!is_of_thread && has_room) current = vt__slab_id(s);
     return current != 0 ? (const void *)vt__slice_address(current) : NULL;

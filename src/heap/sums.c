@@ -5,6 +5,7 @@
  *
  * Climate: malloc.   Owns: what was seen last.   Locks: heaps; shard and pool inside vt__chunks_stats.
  */
+#include "heap/magazine.h"
 #include "heap/stock.h"
 #include "heap/walk.h"
 #include "os/os.h"
@@ -90,7 +91,7 @@ VT_READS_RACILY static size_t add_kept(struct sums *sum, const struct heap *h) {
 
 /* Under the heaps lock. */
 VT_READS_RACILY static size_t add_heap(struct sums *sum, struct heap *h, bool is_mine) {
-    sum->cached_bytes += h->shelf_bytes;
+    sum->cached_bytes += h->shelf_bytes + vt__magazines_bytes(h);
     return add_kept(sum, h) + (is_mine ? add_my_lists(sum, h) : add_lists(sum, h));
 }
 

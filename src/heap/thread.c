@@ -284,26 +284,31 @@ struct block *vt__take_shared(unsigned cls) {
     return b;
 }
 
+/* Under the heaps lock. */
+static bool adopt_from(struct heap *h, struct heap *from, unsigned cls) {
+    struct slab *s;
+    if (cls >= VT_N_SMALL) return vt__medium_take_over(h, from, cls);
+    if (from->bin[cls].partial != 0) {
+        s = vt__slab(from->bin[cls].partial);
+        vt__queue_remove(from, s);
+    } else {
+        s = vt__slab_let_go(from, cls);
+    }
+    if (s == NULL) return false;
+    vt__slab_take_over(h, s);
+    vt__make_current(h, s);
+    return true;
+}
+
 bool vt__adopt(struct heap *h, unsigned cls) {
     if (atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) == 0) return false;
-    struct slab *s = NULL;
+    bool is_done = false;
     vt_lock(&vt__heaps_lock);
-    unsigned looked = 0;
-    for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK;
-         from = from->pool_next, looked++) {
-        if (from->bin[cls].partial != 0) {
-            s = vt__slab(from->bin[cls].partial);
-            vt__queue_remove(from, s);
-        } else {
-            s = vt__slab_let_go(from, cls);
-        }
-        if (s == NULL) continue;
-        vt__slab_take_over(h, s);
-        vt__make_current(h, s);
-        break;
-    }
+    struct heap *from = heaps.pool;
+    for (unsigned n = 0; from != NULL && n < ADOPT_LOOK && !is_done; from = from->pool_next, n++)
+        is_done = adopt_from(h, from, cls);
     vt_unlock(&vt__heaps_lock);
-    return s != NULL;
+    return is_done;
 }
 
 /* May be called again after a failure: each step that succeeded stays as it is. */
