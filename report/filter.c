@@ -79,7 +79,7 @@ static uint32_t location_of(struct filtering *f, const uint32_t *nodes, uint32_t
 
 static uint32_t make_stack(struct filtering *f, const struct view_stack *s) {
     const struct view *v = f->v;
-    const uint32_t *nodes = v->frames + s->first;
+    const uint32_t *nodes = view_nodes(v, s);
     f->n_frames = 0;
     for (uint32_t i = 0, n; i < s->n; i += n) {
         n = 1;

@@ -190,7 +190,7 @@ static void add_folded(struct fold *f, const uint32_t *frames, uint32_t n) {
 
 static void fold_stack(struct fold *f, const struct view *v, uint32_t stack) {
     const struct view_stack *s = &v->stacks[stack];
-    const uint32_t *frames = v->frames + s->first;
+    const uint32_t *frames = view_nodes(v, s);
     uint32_t begin = 0, end = s->n, first = f->view.n_frames;
     while (begin < end && f->is_library[frames[begin]]) begin++;
     if (begin == end)

@@ -51,7 +51,8 @@ static uint64_t stack_key(const uint32_t *frames, uint32_t n) {
 
 static uint64_t stack_hash(const void *owner, uint32_t id) {
     const struct profile *p = owner;
-    return stack_key(p->frames + p->stacks[id].first, p->stacks[id].n);
+    const struct profile_stack *s = &p->stacks[id];
+    return s->n > 0 ? stack_key(p->frames + s->first, s->n) : stack_key(NULL, 0);
 }
 
 /* ---- the whole */

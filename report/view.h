@@ -86,6 +86,12 @@ struct view {
     bool *has_sample; /* by sample of the profile: it passed the filters */
 };
 
+/* The nodes of a stack. A view in which no stack has any has no frames[]. */
+static inline const uint32_t *view_nodes(const struct view *v, const struct view_stack *s) {
+    static const uint32_t none[1];
+    return s->n > 0 ? v->frames + s->first : none;
+}
+
 /* NULL: the line says why (a bad regexp). May add strings to the profile. */
 struct view *view_new(struct profile *p, const struct view_options *o, struct report_error *e);
 /* The stacks of a view for which group_of[stack of the view] is `group`. */

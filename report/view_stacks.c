@@ -19,7 +19,7 @@ struct rows {
 };
 
 static uint64_t row_key(const struct view *v, const struct view_stack *s) {
-    return hash_bytes(v->frames + s->first, s->n * sizeof *v->frames);
+    return hash_bytes(view_nodes(v, s), s->n * sizeof *v->frames);
 }
 
 static uint64_t row_hash(const void *owner, uint32_t i) {
@@ -28,12 +28,11 @@ static uint64_t row_hash(const void *owner, uint32_t i) {
 }
 
 static void add_row(struct rows *r, const struct view_stack *s) {
-    const uint32_t *frames = r->v->frames;
+    const uint32_t *nodes = view_nodes(r->v, s);
     uint32_t *slot = index_first(&r->index, row_key(r->v, s));
     for (; *slot != INDEX_FREE; slot = index_next(&r->index, slot)) {
         struct view_stack *old = &r->all[*slot];
-        if (old->n == s->n &&
-            memcmp(frames + old->first, frames + s->first, s->n * sizeof *frames) == 0) {
+        if (old->n == s->n && memcmp(view_nodes(r->v, old), nodes, s->n * sizeof *nodes) == 0) {
             old->value += s->value;
             old->variance += s->variance;
             return;

@@ -179,6 +179,19 @@ TEST(view, collapsed_reads_back_as_what_it_was) {
     profile_free(p);
 }
 
+/* Found by the fuzzer: what has no frames at all is not looked for behind a null pointer (clang's sanitizer tells). */
+TEST(view, a_profile_whose_only_stack_has_no_frames_is_shown) {
+    struct profile *p =
+        read_text("heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @\n");
+    struct view *v = VIEW(p, .full_names = true);
+    void (*const prints[])(const struct view *, const struct view_print *) = {
+        view_top, view_tree, view_sites, view_collapsed, view_traces};
+    for (size_t i = 0; i < sizeof prints / sizeof *prints; i++)
+        free(printed(prints[i], v, TABLE_AS_TEXT));
+    view_free(v);
+    profile_free(p);
+}
+
 TEST(view, top_is_the_same_table_in_three_forms) {
     struct profile *p = read_text("main;say \"hi\",now 30\nmain 10\n");
     struct view *v = VIEW(p, .full_names = true);
