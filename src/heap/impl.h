@@ -176,7 +176,7 @@ struct shelf {
 /* Free medium blocks at hand, newest last; see magazine.h. */
 struct magazine {
     struct block **slot;
-    uint16_t n, most; /* so many may be in it; there are slots for `room` */
+    uint32_t n, most; /* so many may be in it; there are slots for `room` */
     uint16_t room;
     uint16_t n_trips; /* to the slabs that all threads share */
 };

@@ -24,7 +24,7 @@ static size_t budget_bytes(const struct heap *h) {
 static void set_most(struct heap *h, unsigned i, unsigned most) {
     struct magazine *m = &h->magazine[i];
     h->magazines_most_bytes += ((size_t)most - m->most) * bytes_of(i); /* may wrap, and back */
-    m->most = (uint16_t)most;
+    m->most = most;
 }
 
 /* All but the newest n_kept blocks. */
@@ -34,7 +34,7 @@ static void trim(struct heap *h, unsigned i, unsigned n_kept) {
     unsigned n = m->n - n_kept;
     vt__medium_give_some(h, VT_N_SMALL + i, m->slot, n);
     __builtin_memmove(m->slot, m->slot + n, n_kept * sizeof(*m->slot));
-    m->n = (uint16_t)n_kept;
+    m->n = n_kept;
 }
 
 static void shrink(struct heap *h, unsigned i) {
