@@ -334,9 +334,9 @@ size_t vt__heap_release_all(void) {
         vt__shelves_clear(vt__tls.real);
         vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
-        vt__stock_clear(vt__tls.real);
     }
     vt__heaps_cool();
+    if (vt__tls.real != NULL) (void)vt__stock_clear(vt__tls.real); /* what these gave up, too */
     size_t n_bytes = vt__purge_all();
     vt__leave();
     return n_bytes;

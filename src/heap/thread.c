@@ -234,9 +234,9 @@ void vt__heap_detach_thread(void) {
     vt__secure_flush(h); /* what was kept may come onto the shelves */
     vt__shelves_clear(h);
     vt__own_caches_clear(h);
-    vt__stock_clear(h);
     size_t warm_bytes = bytes_to_stay_warm(h);
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
+    (void)vt__stock_clear(h);
     h->label = 0;
     h->dialect_word = 0;
     (void)vt__draws_settle_all(h);
