@@ -57,7 +57,7 @@ static bool has_slots(struct magazine *m, unsigned n) {
     unsigned room = (unsigned)vt_max(2u * m->room, vt_max(n, ROOM_MIN));
     struct block **slot = vt__arena_take(room * sizeof(*slot), sizeof(*slot));
     if (slot == NULL) return false;
-    __builtin_memcpy(slot, m->slot, m->n * sizeof(*slot));
+    for (unsigned i = 0; i < m->n; i++) slot[i] = m->slot[i];
     m->slot = slot; /* the old one is lost: together they are as much as this */
     m->room = (uint16_t)room;
     return true;
@@ -95,6 +95,7 @@ void vt__magazines_clear(struct heap *h) {
 
 VT_READS_RACILY size_t vt__magazines_bytes(const struct heap *h) {
     size_t n_bytes = 0;
+    if (h->magazines_most_bytes == 0) return 0; /* most threads, most of the time */
     for (unsigned i = 0; i < VT_N_MEDIUM; i++) n_bytes += h->magazine[i].n * bytes_of(i);
     return n_bytes;
 }
