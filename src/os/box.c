@@ -9,13 +9,14 @@ static volatile struct vt_box_guard always = {.is_mine = 1};
 volatile struct vt_box_guard *vt__box_guard = &always;
 struct vt_box_span vt__box_span;
 
-/* Two threads that come at once write the same. */
+/* Two threads that come at once write the same, but for the time. */
 static VT_COLD void begin(struct vt_box *b) {
-    __builtin_memcpy(b->magic, VT_BOX_MAGIC, sizeof(b->magic));
-    b->version = VT_BOX_VERSION;
-    b->n_bytes = sizeof(*b);
-    b->start_ns = vt__os_wall_ns();
-    b->entry = vt__os_entry();
+    for (unsigned i = 0; i < sizeof(b->magic); i++)
+        __atomic_store_n(&b->magic[i], VT_BOX_MAGIC[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&b->version, VT_BOX_VERSION, __ATOMIC_RELAXED);
+    __atomic_store_n(&b->n_bytes, (uint32_t)sizeof(*b), __ATOMIC_RELAXED);
+    __atomic_store_n(&b->start_ns, vt__os_wall_ns(), __ATOMIC_RELAXED);
+    __atomic_store_n(&b->entry, vt__os_entry(), __ATOMIC_RELAXED);
     /* release: who finds the address finds the rest */
     __atomic_store_n(&b->at, (uintptr_t)b, __ATOMIC_RELEASE);
 }

@@ -14,7 +14,10 @@ VT_HIDDEN_BEGIN
 
 /* Where it is; never NULL. It is empty, and touched by nobody, until somebody has a table to note. */
 extern struct vt_box *vt__box;
-VT_INLINE bool vt__box_is_begun(void) { return vt__box->at != 0; }
+/* acquire: who finds it begun finds the rest of its head; pairs with the release in begin() */
+VT_INLINE bool vt__box_is_begun(void) {
+    return __atomic_load_n(&vt__box->at, __ATOMIC_ACQUIRE) != 0;
+}
 struct vt_box *vt__box_begun(void); /* it has its head from now on */
 
 /* This region is reserved now. */
