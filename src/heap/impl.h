@@ -246,6 +246,7 @@ struct heap {
     struct bin bin[VT_N_SMALL];
     struct magazine magazine[VT_N_MEDIUM];
     size_t magazines_most_bytes; /* what all of them may hold */
+    uint64_t magazines_used;     /* bit for each that may hold something */
     uint32_t magazine_hand;      /* the one to look at next when they may hold too much */
     struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
     size_t medium_bytes;                    /* all slabs of its own */

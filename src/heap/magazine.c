@@ -25,6 +25,8 @@ static void set_most(struct heap *h, unsigned i, unsigned most) {
     struct magazine *m = &h->magazine[i];
     h->magazines_most_bytes += ((size_t)most - m->most) * bytes_of(i); /* may wrap, and back */
     m->most = most;
+    uint64_t bit = UINT64_C(1) << i;
+    h->magazines_used = most > 0 ? h->magazines_used | bit : h->magazines_used & ~bit;
 }
 
 /* All but the newest n_kept blocks. */
@@ -95,7 +97,9 @@ void vt__magazines_clear(struct heap *h) {
 
 VT_READS_RACILY size_t vt__magazines_bytes(const struct heap *h) {
     size_t n_bytes = 0;
-    if (h->magazines_most_bytes == 0) return 0; /* most threads, most of the time */
-    for (unsigned i = 0; i < VT_N_MEDIUM; i++) n_bytes += h->magazine[i].n * bytes_of(i);
+    for (uint64_t used = h->magazines_used; used != 0; used &= used - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(used);
+        n_bytes += h->magazine[i].n * bytes_of(i);
+    }
     return n_bytes;
 }

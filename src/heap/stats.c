@@ -6,6 +6,7 @@
  * Climate: malloc.   Owns: how long the last walk was.   Locks: heaps (the registry), pool inside vt__heap_pages.
  */
 #include "heap/spare.h"
+#include "heap/stock.h"
 #include "heap/walk.h"
 #include "vitrine.h"
 
@@ -31,14 +32,18 @@ VT_READS_RACILY static void add_kept_of(const struct heap *h, struct vt_class_st
     }
 }
 
-static void add_cached(struct vt_class_stats *classes, size_t n_steps) {
+/* Answers the free slices that threads keep. */
+static size_t add_cached(struct vt_class_stats *classes, size_t n_steps) {
+    size_t n_stocked = 0;
     vt_lock(&vt__heaps_lock); /* here, where the thread sanitizer sees it */
     pace.n_steps = n_steps;
     for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) {
         add_cached_of(h, classes);
         add_kept_of(h, classes);
+        n_stocked += vt__stock_slices(h);
     }
     vt_unlock(&vt__heaps_lock);
+    return n_stocked;
 }
 
 bool vt__heap_stats_are_due(size_t n_short) {
@@ -148,7 +153,7 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     /* a handler that comes now and allocates must not wait for our locks */
     bool is_entered = vt__enter();
     size_t n_steps = add_slices(out, classes);
-    add_cached(classes, n_steps);
+    size_t n_stocked = add_cached(classes, n_steps);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         struct vt_class_stats *k = &classes[c];
         k->n_cached = vt_min(k->n_cached, k->n_live);
@@ -161,6 +166,7 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     out->allocated += out->large;
     vt__heap_pages(out);
     vt__heap_tables(out);
+    note_stocks(out, n_stocked);
     out->n_remote = count_remote();
     if (is_entered) vt__leave();
     out->resident = out->allocated + out->cached + out->fragmented + out->retained + out->metadata;

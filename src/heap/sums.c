@@ -16,7 +16,8 @@ struct sums {
     size_t cached_bytes; /* of these */
     size_t resident_bytes;
     size_t large_bytes, n_large;
-    size_t used_slices; /* when the walk began */
+    size_t used_slices;    /* when the walk began */
+    size_t stocked_slices; /* of these, free ones that threads keep */
 };
 
 static struct {
@@ -92,6 +93,7 @@ VT_READS_RACILY static size_t add_kept(struct sums *sum, const struct heap *h) {
 /* Under the heaps lock. */
 VT_READS_RACILY static size_t add_heap(struct sums *sum, struct heap *h, bool is_mine) {
     sum->cached_bytes += h->shelf_bytes + vt__magazines_bytes(h);
+    sum->stocked_slices += vt__stock_slices(h);
     return add_kept(sum, h) + (is_mine ? add_my_lists(sum, h) : add_lists(sum, h));
 }
 
@@ -118,24 +120,14 @@ static struct sums look(bool is_entered, size_t n_short) {
     return is_due ? take(is_entered) : seen;
 }
 
-/* Free slices that threads keep. */
-static size_t stocked_bytes(void) {
-    size_t n = 0;
-    vt_lock(&vt__heaps_lock);
-    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) n += vt__stock_slices(h);
-    vt_unlock(&vt__heaps_lock);
-    return n << VT_SLICE_SHIFT;
-}
-
 /* A handler that comes while we have a lock, here and below, must not wait for it. */
 void vt__heap_pages(struct vt_stats *out) {
     struct vt_chunk_stats chunks;
     bool is_entered = vt__enter();
-    size_t stocked = stocked_bytes();
     vt__chunks_stats(&chunks);
     if (is_entered) vt__leave();
-    out->active = chunks.used_bytes - vt_min(stocked, chunks.used_bytes);
-    out->retained = chunks.retained_bytes + stocked;
+    out->active = chunks.used_bytes;
+    out->retained = chunks.retained_bytes;
     out->mapped = chunks.grown_bytes;
     out->purged = chunks.purged_bytes;
     out->n_purges = chunks.n_purges;
@@ -156,6 +148,7 @@ void vt__heap_sums(struct vt_stats *out, size_t n_short) {
     ptrdiff_t n_came = (ptrdiff_t)(used_slices() - s.used_slices);
     vt__heap_pages(out);
     vt__heap_tables(out);
+    note_stocks(out, s.stocked_slices);
     if (is_entered) vt__leave();
     ptrdiff_t in_use =
         (ptrdiff_t)(s.out_bytes - s.cached_bytes + s.large_bytes) + n_came * (ptrdiff_t)VT_SLICE;
