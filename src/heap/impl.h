@@ -192,7 +192,7 @@ struct magazine {
 #define VT_STOCK_KINDS 2
 #define VT_STOCK_MIN 1
 #ifndef VT_STOCK_MAX
-#define VT_STOCK_MAX 32
+#define VT_STOCK_MAX 16
 #endif
 struct stock {
     uint8_t n, most;

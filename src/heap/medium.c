@@ -14,7 +14,7 @@
 #include "heap/magazine.h"
 
 #define N_MEDIUM VT_N_MEDIUM
-#define SHARED_TRIPS 4
+#define SHARED_TRIPS 16
 
 /* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
