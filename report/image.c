@@ -303,7 +303,7 @@ int image_open_moved(const struct image *core, const struct vt_box *moved, char 
     if (!image_text(core, moved->file, path, IMAGE_PATH))
         return report_fail(
             e, ENOENT, "'%s': what was recorded is in a black box whose name is lost", core->name);
-    int error = image_open(m, path, &why);
+    int error = image_open(m, path, core->max_bytes, &why);
     if (error == -ENOENT)
         return report_fail(e, ENOENT,
                            "'%s': what was recorded was in the black box '%s', which is gone",

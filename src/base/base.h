@@ -45,7 +45,8 @@ VT_INLINE bool vt_is_pow2(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 VT_INLINE size_t vt_min(size_t a, size_t b) { return a < b ? a : b; }
 VT_INLINE size_t vt_max(size_t a, size_t b) { return a > b ? a : b; }
 VT_INLINE size_t vt_div_up(size_t n, size_t d) { return (n + d - 1) / d; }
-VT_INLINE unsigned vt_log2(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
+/* 63 ^, not 63 -: gcc knows the instruction for it. */
+VT_INLINE unsigned vt_log2(uint64_t n) { return 63u ^ (unsigned)__builtin_clzll(n); }
 
 /* Bits that are set: in pairs, in fours, in eights, and the eight sums added up in the top byte. The built-in one is a call where
  * the processor is not known to have an instruction for it. */

@@ -7,6 +7,7 @@
 #include "heap/estate.h"
 #include "heap/fast.h"
 #include "heap/impl.h"
+#include "heap/magazine.h"
 #include "heap/shelf.h"
 #include "heap/spare.h"
 #include "heap/upcalls.h"
@@ -193,26 +194,36 @@ static void *told_again(void *p, size_t n_bytes) {
     return p;
 }
 
-/* Not from the shelf, but from a slab, and by the way some for the shelf; or a sample. is_zero may be NULL. */
+/* Not from the magazine, but from a slab, and by the way some for the magazine; or a sample. is_zero may be NULL. */
 VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is_zero) {
-    bool is_counted = vt__tls.real != NULL;
     bool unused;
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
-    if (!is_counted) h->draw[cls].countdown--;
-    if (vt_unlikely(h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
+    if (vt_unlikely(--h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
         return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused),
                       n_bytes);
-    struct block *b = shelf_pop(h, cls); /* it was the countdown that brought us here */
+    struct block *b = magazine_take(magazine_of(h, cls), cls); /* it may have been the countdown */
     return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero), n_bytes);
 }
 
+/* The thread's heap where nobody watches and nothing else is to be done; NULL: the slow way. */
+VT_INLINE struct heap *undisturbed_heap(void) {
+    if (VT_HARDEN > 0) return vt_racy_read(vt__tls.heap); /* NULL while somebody watches */
+    return is_watched() ? NULL : vt__tls.real;
+}
+
+/* NULL: it takes the slow way. The malloc is counted then, if the thread has a heap. */
+VT_INLINE void *take_medium_fast(unsigned cls) {
+    struct heap *h = undisturbed_heap();
+    if (vt_unlikely(h == NULL) || vt_unlikely(h->draw[cls].countdown == 1)) return NULL;
+    struct block *b = magazine_take(magazine_of(h, cls), cls);
+    if (vt_likely(b != NULL)) h->draw[cls].countdown--;
+    return b;
+}
+
 VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
-    struct heap *h = vt__tls.real;
-    if (vt_unlikely(h == NULL) || vt_unlikely(--h->draw[cls].countdown == 0))
-        return take_medium_slow(cls, n_bytes, is_zero);
-    struct block *b = shelf_pop(h, cls);
-    return vt_likely(b != NULL) ? b : take_medium_slow(cls, n_bytes, is_zero);
+    void *p = take_medium_fast(cls);
+    return vt_likely(p != NULL) ? p : told(take_medium_slow(cls, n_bytes, is_zero), n_bytes);
 }
 
 /* Counts a large block off; the probes may want to watch it. */
@@ -232,9 +243,8 @@ void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     return p;
 }
 
-void *vt__malloc_slow(size_t n_bytes) {
-    if (n_bytes > VT_SMALL_MAX && n_bytes <= VT_MEDIUM_MAX)
-        return told(take_medium(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
+/* Not a medium block. */
+static VT_NOINLINE void *malloc_rest(size_t n_bytes) {
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
     if (n_bytes <= VT_SMALL_MAX)
@@ -243,6 +253,16 @@ void *vt__malloc_slow(size_t n_bytes) {
             n_bytes);
     void *p = vt__large_alloc(n_bytes, VT_SLICE, /* zero */ false);
     return told(finish(h, vt__take_large(h, p, n_bytes), n_bytes), n_bytes);
+}
+
+static VT_NOINLINE void *malloc_medium_slow(size_t n_bytes) {
+    return told(take_medium_slow(vt__class_of(n_bytes), n_bytes, NULL), n_bytes);
+}
+
+void *vt__malloc_slow(size_t n_bytes) {
+    if (n_bytes <= VT_SMALL_MAX || n_bytes > VT_MEDIUM_MAX) return malloc_rest(n_bytes);
+    void *p = take_medium_fast(vt__class_of(n_bytes));
+    return vt_likely(p != NULL) ? p : malloc_medium_slow(n_bytes);
 }
 
 void *vt__malloc(size_t n_bytes) { return vt__fast_malloc(n_bytes); }
@@ -262,7 +282,7 @@ static void *zeroed(void *p, size_t block_bytes, bool is_clean) {
 static void *calloc_medium(size_t n_bytes) {
     bool is_zero = false;
     unsigned cls = vt__class_of(n_bytes);
-    void *p = told(take_medium(cls, n_bytes, &is_zero), n_bytes);
+    void *p = take_medium(cls, n_bytes, &is_zero);
     return p != NULL ? zeroed(p, vt__class_bytes(cls), is_zero) : NULL;
 }
 
@@ -301,7 +321,7 @@ void *vt__aligned_alloc(size_t align, size_t n_bytes) {
     size_t n = vt_round_up(n_bytes + (n_bytes == 0), vt_max(align, VT_BLOCK_ALIGN));
     if (n <= VT_SMALL_MAX) return is_exact() ? aligned_exactly(n, n_bytes) : vt__fast_malloc(n);
     if (align <= VT_SLICE && n <= VT_MEDIUM_MAX)
-        return told(take_medium(vt__class_aligned(n, align), n_bytes, NULL), n_bytes);
+        return take_medium(vt__class_aligned(n, align), n_bytes, NULL);
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
     void *p = vt__large_alloc(n_bytes, vt_max(align, VT_SLICE), /* zero */ false);
@@ -445,6 +465,25 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
         free_without_heap(s, p);
 }
 
+/* In a signal handler the block is put aside: there may be no slot for it. */
+VT_NOINLINE static void free_to_full_magazine(struct heap *h, struct slab *s, struct block *b) {
+    unsigned cls = s->cls;
+    struct magazine *m = magazine_of(h, cls);
+    if (!vt__enter()) {
+        defer(b);
+        return;
+    }
+    if (m->n >= m->most) vt__magazine_overflow(h, cls);
+    if (m->n < m->most) {
+        magazine_put(m, b);
+    } else {
+        if (VT_HARDEN > 0) b->mark = shelf_mark(b);
+        vt__medium_give_some(h, cls, &b, 1);
+    }
+    vt__leave();
+    vt__poll();
+}
+
 VT_NOINLINE static void shelf_overflow(struct heap *h, unsigned cls) {
     if (!vt__enter()) return; /* a signal handler: the next free will do it */
     vt__shelf_trim(h, cls);
@@ -466,9 +505,7 @@ VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
     return true;
 }
 
-void vt__free_other(void *p, struct slab *s) {
-    /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
-    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+static VT_NOINLINE void free_rest(void *p, struct slab *s, uintptr_t owner) {
     struct heap *h = vt__tls.real;
     if (is_watched() && free_watched(s, owner, p)) return;
     if (vt_unlikely((owner & (VT_OWNER_LARGE | VT_OWNER_INNER)) != 0 || h == NULL)) {
@@ -481,11 +518,36 @@ void vt__free_other(void *p, struct slab *s) {
     check_block(s, p); /* a slab without an owner has no blocks either */
     if (VT_HARDEN > 1) {
         vt__secure_free(s, p);
-        return;
+    } else if ((owner & VT_OWNER_MEDIUM) != 0) {
+        free_to_full_magazine(h, s, p);
+    } else {
+        shelf_push(h, s->cls, p);
+        if (vt_unlikely(shelf_is_too_full(h, s->cls))) shelf_overflow(h, s->cls);
     }
-    unsigned cls = s->cls;
-    shelf_push(h, cls, p);
-    if (vt_unlikely(shelf_is_too_full(h, cls))) shelf_overflow(h, cls);
+}
+
+/* A medium block, into the magazine. False: there is no room in it, or something is wrong with the block; free_rest() knows. */
+VT_INLINE bool free_medium_fast(struct heap *h, const struct slab *s, struct block *b) {
+    struct magazine *m = magazine_of(h, s->cls);
+    uint32_t n = m->n;
+    if (vt_unlikely(n >= m->most)) return false;
+    if (VT_HARDEN > 0) {
+        size_t k = block_number((uintptr_t)b & (VT_SLICE - 1), s);
+        if (vt_unlikely(k >= vt_racy_read(s->carved)) || vt_unlikely(is_shelved(b))) return false;
+    }
+    m->n = n + 1;
+    m->slot[n] = b;
+    if (VT_HARDEN > 0) b->mark = shelf_mark(b);
+    return true;
+}
+
+void vt__free_other(void *p, struct slab *s) {
+    /* acquire: pairs with vt__slab_change_owner: the slab's class and shape are visible */
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    struct heap *h = undisturbed_heap();
+    if (VT_HARDEN > 1 || vt_unlikely(!is_medium_owner(owner)) || vt_unlikely(h == NULL) ||
+        !free_medium_fast(h, s, p))
+        free_rest(p, s, owner);
 }
 
 void vt__free_attend(void *p) {

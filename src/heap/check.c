@@ -119,7 +119,8 @@ static bool is_in_another_list(const struct block *b) {
 
 void vt__bad_link(const struct block *b, unsigned cls) {
     struct report r;
-    if (is_in_another_list(b)) vt__already_free(b, vt__class_bytes(cls));
+    /* medium ones are on no shelf, only in magazines, and of these their links tell nothing */
+    if (cls < VT_N_SMALL && is_in_another_list(b)) vt__already_free(b, vt__class_bytes(cls));
     begin(&r, "free list corrupted at", b);
     vt__text_put(&r.text, "a freed block of ");
     put_size(&r, vt__class_bytes(cls), " bytes (class ");

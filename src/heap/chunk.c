@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "conf/options.h"
+#include "heap/stock.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -531,12 +532,18 @@ VT_COLD static int take_part(size_t n_slices, size_t align, slab_id *first, size
     return err;
 }
 
+/* What the calling thread and the shards keep. False: that was nothing. */
+static VT_COLD bool give_all_back(void) {
+    bool had_stock = vt__tls.real != NULL && vt__stock_clear(vt__tls.real);
+    return vt__purge_all() > 0 || had_stock;
+}
+
 int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first, bool *is_zero) {
     size_t n_clean;
     if (n_slices > vt__heap_max_slices()) return -ENOMEM;
     vt__purge_before_take(n_slices);
     int err = take(n_slices, align, cls, first, &n_clean);
-    if (err != 0 && vt__purge_all() > 0)
+    if (err != 0 && give_all_back())
         err = take(n_slices, align, cls, first, &n_clean); /* the system may lack what we held */
     if (err != 0) err = take_from_others(n_slices, align, first, &n_clean);
     if (err != 0) err = take_part(n_slices, align, first, &n_clean);
@@ -545,6 +552,28 @@ int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first,
     vt__hugepages_consider(*first / VT_CHUNK_SLICES);
     *is_zero = n_clean == n_slices;
     return 0;
+}
+
+/* The lowest n bits of x, or all of it if it has no more. */
+static uint64_t lowest_bits(uint64_t x, unsigned n) {
+    uint64_t bits = 0;
+    for (; x != 0 && n > 0; x &= x - 1, n--) bits |= x & (0 - x);
+    return bits;
+}
+
+unsigned vt__slices_take_resident(unsigned n, slab_id *out) {
+    struct vt_shard *sh = my_shard();
+    unsigned got = 0;
+    vt_lock(&sh->lock);
+    struct chunk *c = find_chunk(sh, 1, ~UINT64_C(0));
+    uint64_t mask = c != NULL ? lowest_bits(c->free_slices & c->dirty_slices, n) : 0;
+    if (mask != 0) {
+        slab_id first = (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES);
+        use_slices(c, mask);
+        for (; mask != 0; mask &= mask - 1) out[got++] = first + (slab_id)__builtin_ctzll(mask);
+    }
+    vt_unlock(&sh->lock);
+    return got;
 }
 
 void vt__slices_zero(slab_id first, size_t n_slices) {
@@ -568,8 +597,8 @@ void vt__slices_zero(slab_id first, size_t n_slices) {
 /* ---- giving back ---- */
 
 /* Some slices of one chunk become free; when all of it is, it goes to the pool. Under the shard lock. */
-static void give_part(struct chunk *c, unsigned from, unsigned n, bool is_clean, uint64_t now_ms) {
-    uint64_t mask = mask_of(from, n);
+static void give_part(struct chunk *c, uint64_t mask, bool is_clean, uint64_t now_ms) {
+    size_t n = vt_count_bits(mask);
     VT_ASSERT((c->free_slices & mask) == 0);
     vt__chunk_unbin(c);
     c->free_slices |= mask;
@@ -580,7 +609,7 @@ static void give_part(struct chunk *c, unsigned from, unsigned n, bool is_clean,
         c->dirtied_ms = now_ms;
         vt__slices_count(&vt__pool.dirty_slices, n);
     }
-    vt__slices_count(&vt__pool.used_slices, 0 - (size_t)n);
+    vt__slices_count(&vt__pool.used_slices, 0 - n);
     if (c->free_slices != VT_ALL_SLICES || vt__chunk_is_in_tract(c)) {
         vt__chunk_bin(c);
         return;
@@ -600,7 +629,7 @@ static void give(slab_id first, size_t n_slices, bool is_clean) {
         struct vt_shard *sh = vt__shard_of(c);
         vt_lock(&sh->lock);
         if (done == 0 && !is_clean) vt__recent_note(sh, vt__slab(first)->cls, first);
-        give_part(c, from, n, is_clean, now_ms);
+        give_part(c, mask_of(from, n), is_clean, now_ms);
         vt_unlock(&sh->lock);
         done += n;
     }
@@ -609,6 +638,44 @@ static void give(slab_id first, size_t n_slices, bool is_clean) {
 
 void vt__slices_give(slab_id first, size_t n_slices) {
     give(first, n_slices, /* is_clean */ false);
+}
+
+bool vt__slices_are_in_tract(slab_id first) {
+    return vt__chunk_is_in_tract(&vt__chunks[first / VT_CHUNK_SLICES]);
+}
+
+/* Those of the list from i on that lie in the chunk of the first, as one; they are taken off it. */
+static uint64_t gather(slab_id *list, unsigned *n, unsigned n_slices, const struct vt_shard *sh) {
+    size_t chunk = list[0] / VT_CHUNK_SLICES;
+    uint64_t mask = 0;
+    unsigned n_kept = 0;
+    for (unsigned i = 0; i < *n; i++) {
+        if (list[i] / VT_CHUNK_SLICES == chunk) {
+            mask |= mask_of(list[i] % VT_CHUNK_SLICES, n_slices);
+            vt__recent_note(sh, vt__slab(list[i])->cls, list[i]);
+        } else {
+            list[n_kept++] = list[i];
+        }
+    }
+    *n = n_kept;
+    return mask;
+}
+
+void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices) {
+    uint64_t now_ms = vt__os_now_ms();
+    struct vt_shard *locked = NULL;
+    while (n > 0) {
+        struct chunk *c = &vt__chunks[list[0] / VT_CHUNK_SLICES];
+        struct vt_shard *sh = vt__shard_of(c);
+        if (sh != locked) {
+            if (locked != NULL) vt_unlock(&locked->lock);
+            locked = sh;
+            vt_lock(&sh->lock);
+        }
+        give_part(c, gather(list, &n, n_slices, sh), /* is_clean */ false, now_ms);
+    }
+    if (locked != NULL) vt_unlock(&locked->lock);
+    vt__purge_after_give(now_ms);
 }
 
 void vt__slices_give_end(slab_id first, size_t n_slices) {

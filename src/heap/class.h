@@ -16,6 +16,7 @@ VT_HIDDEN_BEGIN
 #define VT_SMALL_MAX KiB(1)
 #define VT_N_SMALL 64u
 #define VT_MEDIUM_MAX KiB(64)
+#define VT_N_MEDIUM (VT_N_CLASSES - VT_N_SMALL)
 
 _Static_assert(VT_N_SMALL *VT_BLOCK_ALIGN == VT_SMALL_MAX, "small classes reach SMALL_MAX");
 
@@ -39,7 +40,7 @@ VT_INLINE unsigned vt__class_of(size_t n_bytes) {
     size_t n = n_bytes - 1;
     if (n < VT_SMALL_MAX) return (unsigned)(n >> 4);
     unsigned top = vt_log2(n); /* 10..15: eight classes between 2^top and 2^(top+1) */
-    return VT_N_SMALL + (top - 10) * 8 + (unsigned)((n >> (top - 3)) & 7);
+    return VT_N_SMALL + (top - 10) * 8 + (unsigned)(n >> (top - 3)) - 8; /* 8..15, less 8 */
 }
 
 /* The first class from n_bytes on whose blocks are all aligned; align <= VT_SLICE. The last one, 64 KiB, suits all. */

@@ -97,7 +97,7 @@ static uint64_t small_out_bytes(struct heap *h) {
     return bytes;
 }
 
-bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
+VT_COLD bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
     if (!vt__pace_allows(&h->pace, n_short)) return false;
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);

@@ -75,13 +75,22 @@ struct block {
  * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
 enum {
     VT_OWNER_NONE = 0,
-    VT_OWNER_INNER = 1, /* bit */
-    VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
-    VT_OWNER_MEDIUM = 4,
+    VT_OWNER_INNER = 1,  /* bit */
+    VT_OWNER_LARGE = 2,  /* bit: a free of these is rare enough to be told apart late */
+    VT_OWNER_MEDIUM = 4, /* of all threads; or a bit beside the address of a thread's heap */
     VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
     VT_OWNER_OWN =
         16 | VT_OWNER_LARGE /* bits beside the address of a heap that is no thread's, own.c */
 };
+
+struct heap;
+VT_INLINE bool is_medium_owner(uintptr_t owner) {
+    return (owner & (VT_OWNER_MEDIUM | VT_OWNER_LARGE | VT_OWNER_INNER)) == VT_OWNER_MEDIUM;
+}
+/* Where a thread's heap owns the slab. */
+VT_INLINE struct heap *heap_of_owner(uintptr_t owner) {
+    return (struct heap *)(owner & ~(uintptr_t)VT_OWNER_MEDIUM);
+}
 
 enum slab_state {
     SLAB_FREE,
@@ -148,7 +157,12 @@ struct bin {
     uint32_t n_listed;    /* LIST_IS_NUMBERED: blocks in list[] when they were */
 };
 
-/* Free blocks of one class at hand, newest first; see shelf.h. */
+/* Slabs in a row; see queue.h. */
+struct queue {
+    slab_id first, last;
+};
+
+/* Free blocks of one small class at hand, newest first; see shelf.h. */
 struct shelf {
     struct block *top;
     uint32_t n;
@@ -159,6 +173,13 @@ struct shelf {
 #ifndef VT_SHELF_MEDIUM_BYTES
 #define VT_SHELF_MEDIUM_BYTES KiB(64)
 #endif
+/* Free medium blocks at hand, newest last; see magazine.h. */
+struct magazine {
+    struct block **slot;
+    uint32_t n, most; /* so many may be in it; there are slots for `room` */
+    uint16_t room;
+    uint16_t n_trips; /* to the slabs that all threads share */
+};
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
 #define VT_SHELF_MAX 32
@@ -166,6 +187,18 @@ struct shelf {
 #ifndef VT_SHELVES_BYTES
 #define VT_SHELVES_BYTES KiB(256) /* all shelves of a thread together */
 #endif
+
+/* Free slices at hand, by how many are in a row; see stock.h. */
+#define VT_STOCK_KINDS 2
+#define VT_STOCK_MIN 1
+#ifndef VT_STOCK_MAX
+#define VT_STOCK_MAX 16
+#endif
+struct stock {
+    uint8_t n, most;
+    uint32_t n_gone; /* back to the shards, since slices were last wanted and there were none */
+    slab_id slab[VT_STOCK_MAX]; /* newest last */
+};
 
 #if VT_HARDEN > 1
 /* Blocks freed of late, oldest first; see secure.h. */
@@ -211,10 +244,17 @@ struct heap {
     struct block *list[VT_N_SMALL]; /* ready blocks; never NULL: an empty list is vt__nil */
     /* owner only: slow path */
     struct bin bin[VT_N_SMALL];
-    struct shelf shelf[VT_N_CLASSES];
+    struct magazine magazine[VT_N_MEDIUM];
+    size_t magazines_most_bytes; /* what all of them may hold */
+    uint64_t magazines_used;     /* bit for each that may hold something */
+    uint32_t magazine_hand;      /* the one to look at next when they may hold too much */
+    struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
+    size_t medium_bytes;                    /* all slabs of its own */
+    struct shelf shelf[VT_N_SMALL];
     uintptr_t shelf_salt; /* of their links, see shelf.h */
     size_t shelf_bytes;   /* on all shelves */
     uint32_t shelf_hand;  /* the class to look at next when they hold too much together */
+    struct stock stock[VT_STOCK_KINDS];
     uint32_t n_refills;
     uint32_t sample_epoch;            /* of the rate that countdowns were drawn with */
     uint64_t random;                  /* the state of chance that they are drawn with */
@@ -361,6 +401,11 @@ VT_INLINE int vt__slices_take_in(struct vt_tract *t, size_t n_slices, size_t ali
                                 : vt__tract_take(t, n_slices, align, first, is_zero);
 }
 void vt__slices_give(slab_id first, size_t n_slices);
+/* n runs of n_slices each; the list is changed. */
+bool vt__slices_are_in_tract(slab_id first);
+void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices);
+/* Up to n single slices that were in use before and are resident; answers how many. */
+unsigned vt__slices_take_resident(unsigned n, slab_id *out);
 /* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
 void vt__slices_give_end(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
@@ -436,8 +481,14 @@ void vt__shelves_clear(struct heap *h);            /* all blocks go home */
 /* medium.c */
 void vt__medium_open(void);
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
-void vt__medium_give(unsigned cls, struct block *list, uintptr_t salt); /* linked as on a shelf */
-struct block *vt__sampled_take(unsigned cls, bool *is_zero);            /* NULL: no memory */
+/* To the slabs they are of, whoever has those; h may be NULL. They bear a shelf's mark. */
+void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
+/* The same for n blocks of one slab of h's that other threads freed: linked, and marked as free in the slab. */
+void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
+                       uint32_t n);
+/* One of `from`'s own slabs of this class with a block to hand out becomes h's. Under the heaps lock. */
+bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls);
+struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
 void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
 void vt__medium_fork_prepare(void);
@@ -482,9 +533,10 @@ void vt__heap_do_chores(struct heap *h); /* not entered */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
 struct block *vt__take_shared(
     unsigned cls); /* a block of the common heap, which no thread owns; NULL: none */
-bool vt__adopt(struct heap *h,
-               unsigned cls); /* a slab of a heap without a thread becomes our current */
-void vt__heaps_cool(void);    /* heaps without a thread give up their lists */
+bool vt__adopt(
+    struct heap *h,
+    unsigned cls); /* a slab of a heap without a thread becomes our current, or one of ours */
+void vt__heaps_cool(void); /* heaps without a thread give up their lists */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */

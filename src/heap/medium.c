@@ -11,14 +11,16 @@
 #include "heap/fast.h"
 #include "heap/impl.h"
 #include "heap/queue.h"
-#include "heap/shelf.h"
+#include "heap/magazine.h"
 
-#define N_MEDIUM (VT_N_CLASSES - VT_N_SMALL)
+#define N_MEDIUM VT_N_MEDIUM
+#define SHARED_TRIPS 16
 
 /* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
     struct vt_lock lock;
     struct queue queue;
+    _Atomic bool has_slabs; /* in the queue; a hint */
 } VT_ALIGNED(VT_CACHE_LINE) medium[N_MEDIUM];
 
 static struct {
@@ -45,24 +47,40 @@ void vt__medium_fork_done(bool is_child) {
 
 /* ---- taking ---- */
 
+static uintptr_t owner_of(const struct slab *s) {
+    return atomic_load_explicit(&s->owner, memory_order_relaxed);
+}
+
+static uintptr_t own(const struct heap *h) { return (uintptr_t)h | VT_OWNER_MEDIUM; }
+
+static struct queue *own_queue(struct heap *h, unsigned cls) {
+    return &h->medium_slabs[cls - VT_N_SMALL];
+}
+
+static size_t slab_bytes(unsigned cls) { return vt__classes[cls].n_slices * VT_SLICE; }
+
 /* Freed blocks of s that the next mallocs will want: they are resident anyway. */
-static void stock_shelf(struct heap *h, struct slab *s) {
-    unsigned n = vt__classes[s->cls].shelf_max / 2u;
+static void stock_magazine(struct heap *h, struct slab *s) {
+    struct magazine *m = magazine_of(h, s->cls);
+    unsigned n = VT_HARDEN < 2 ? (m->most + 1u) / 2 : 0;
     bool is_zero;
     if (s->free == NULL) return;
     /* one stays for the malloc that brought us here */
-    for (; n > 0 && link_next(s->free, s->cls) != NULL; n--)
-        shelf_push(h, s->cls, vt__slab_take(s, &is_zero));
+    for (; n > m->n && link_next(s->free, s->cls) != NULL;)
+        magazine_put(m, vt__slab_take(s, &is_zero));
 }
 
-/* A slab with a block to hand out, first in its queue. Under the lock. NULL: no memory. */
-static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned cls) {
-    if (q->first != 0) return vt__slab(q->first);
+static struct slab *new_slab(struct queue *q, uintptr_t owner, unsigned cls) {
     struct slab *s = vt__slab_new(owner, cls);
     if (s == NULL) return NULL;
     s->state = SLAB_SHARED;
     queue_append(q, s);
     return s;
+}
+
+/* A slab with a block to hand out, first in its queue. Under the lock. NULL: no memory. */
+static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned cls) {
+    return q->first != 0 ? vt__slab(q->first) : new_slab(q, owner, cls);
 }
 
 static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
@@ -73,19 +91,91 @@ static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
     return b;
 }
 
-struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
+/* A block for malloc, and some for the magazine. */
+static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, bool *is_zero) {
+    unsigned cls = s->cls, n_before = magazine_of(h, cls)->n;
+    stock_magazine(h, s);
+    struct block *b = take(q, s, is_zero);
+    size_t n = magazine_of(h, cls)->n - n_before + 1;
+    h->bytes.allocated += n * vt__classes[cls].block_bytes;
+    return b;
+}
+
+static void note_queue(struct medium *m) {
+    atomic_store_explicit(&m->has_slabs, m->queue.first != 0, memory_order_relaxed); /* a hint */
+}
+
+static struct block *take_shared(struct heap *h, unsigned cls, bool *is_zero) {
     struct medium *m = medium_of(cls);
-    struct block *b = NULL;
-    bool is_zero = false;
     vt_lock(&m->lock);
     struct slab *s = slab_to_take_from(&m->queue, VT_OWNER_MEDIUM, cls);
-    uint32_t n_before = h->shelf[cls].n;
-    if (s != NULL) {
-        if (VT_HARDEN < 2) stock_shelf(h, s);
-        b = take(&m->queue, s, &is_zero);
-        h->bytes.allocated += (h->shelf[cls].n - n_before + 1) * vt__classes[cls].block_bytes;
-    }
+    struct block *b = s != NULL ? take_some(h, &m->queue, s, is_zero) : NULL;
+    note_queue(m);
     vt_unlock(&m->lock);
+    return b;
+}
+
+/* One of those that all threads share becomes h's. NULL: there is none with a block to hand out. */
+static struct slab *take_over_shared(struct heap *h, unsigned cls) {
+    struct medium *m = medium_of(cls);
+    struct slab *s = NULL;
+    if (!atomic_load_explicit(&m->has_slabs, memory_order_relaxed)) return NULL;
+    vt_lock(&m->lock);
+    if (m->queue.first != 0) {
+        s = vt__slab(m->queue.first);
+        queue_unlink(&m->queue, s);
+        vt__slab_change_owner(s, own(h));
+    }
+    note_queue(m);
+    vt_unlock(&m->lock);
+    if (s == NULL) return NULL;
+    queue_append(own_queue(h, cls), s);
+    h->medium_bytes += slab_bytes(cls);
+    return s;
+}
+
+bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
+    struct queue *q = own_queue(from, cls);
+    if (q->first == 0) return false;
+    struct slab *s = vt__slab(q->first);
+    queue_unlink(q, s);
+    from->medium_bytes -= slab_bytes(cls);
+    vt__slab_change_owner(s, own(h));
+    queue_append(own_queue(h, cls), s);
+    h->medium_bytes += slab_bytes(cls);
+    return true;
+}
+
+static struct slab *own_slab(struct heap *h, unsigned cls) {
+    struct queue *q = own_queue(h, cls);
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+        vt__remote_collect(h, /* has_heaps_lock */ false);
+    if (q->first != 0) return vt__slab(q->first);
+    struct slab *s = take_over_shared(h, cls);
+    if (s != NULL) return s;
+    if (vt__adopt(h, cls)) return vt__slab(q->first);
+    s = new_slab(q, own(h), cls);
+    if (s != NULL) h->medium_bytes += slab_bytes(cls);
+    return s;
+}
+
+/* A thread that comes seldom shares slabs with others. The first thread does not: most programs have one. */
+static bool wants_shared(struct heap *h, unsigned cls) {
+    struct magazine *m = magazine_of(h, cls);
+    if (h->is_first || m->n_trips >= SHARED_TRIPS) return false;
+    m->n_trips++;
+    return own_queue(h, cls)->first == 0;
+}
+
+struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
+    bool is_zero = false;
+    struct block *b = NULL;
+    if (wants_shared(h, cls)) {
+        b = take_shared(h, cls, &is_zero);
+    } else {
+        struct slab *s = own_slab(h, cls);
+        if (s != NULL) b = take_some(h, own_queue(h, cls), s, &is_zero);
+    }
     if (out_is_zero != NULL) *out_is_zero = is_zero;
     return b;
 }
@@ -104,16 +194,13 @@ void vt__medium_join(struct slab *s) {
     vt_lock(&m->lock);
     vt__slab_change_owner(s, VT_OWNER_MEDIUM);
     if (!is_used_up(s)) queue_append(&m->queue, s);
+    note_queue(m);
     vt_unlock(&m->lock);
 }
 
 /* ---- giving back ---- */
 
-static bool is_medium(const struct slab *s) {
-    return atomic_load_explicit(&s->owner, memory_order_relaxed) == VT_OWNER_MEDIUM;
-}
-
-/* One block, under the lock. True when its slab is empty now, and out of the queue: the caller releases it. */
+/* One block, under the lock that keeps the queue, if there is one. True when its slab is empty now, and out of the queue: the caller releases it. */
 static bool give(struct queue *q, struct slab *s, struct block *b) {
     VT_AUDIT(vt__slab_is_valid(s));
     if (is_used_up(s)) queue_append(q, s);
@@ -130,34 +217,85 @@ static bool give(struct queue *q, struct slab *s, struct block *b) {
 static void release(struct slab *s) {
     size_t bytes = vt__classes[s->cls].block_bytes;
     char *first = (char *)vt__slice_address(vt__slab_id(s));
-    if (VT_HARDEN > 0 && is_medium(s))
+    if (VT_HARDEN > 0 && is_medium_owner(owner_of(s)))
         for (size_t k = 0; k < s->carved; k++) ((struct block *)(first + k * bytes))->mark = 0;
     vt__slab_release(s);
 }
 
-void vt__medium_give(unsigned cls, struct block *list, uintptr_t salt) {
+/* Of slabs that all threads share, linked. Answers those whose slab has become somebody's own meanwhile. */
+static struct block *give_shared(unsigned cls, struct block *list) {
     struct medium *m = medium_of(cls);
-    size_t n_bytes = 0;
+    struct block *others = NULL;
     slab_id empty = 0; /* released when no lock is held: that may call the system */
     vt_lock(&m->lock);
     while (list != NULL) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b)); /* each starts in the first slice of its slab */
-        list = shelf_next(b, cls, salt);
-        n_bytes += vt__classes[cls].block_bytes;
-        /* else it was freed twice, and its slab released meanwhile */
-        if (VT_HARDEN > 0 && !(is_medium(s) && s->cls == cls)) vt__double_free(b, s);
-        if (!give(&m->queue, s, b)) continue;
-        s->next = empty;
-        empty = vt__slab_id(s);
+        list = shelf_next(b, cls, /* salt */ 0);
+        if (vt_unlikely(owner_of(s) != VT_OWNER_MEDIUM)) {
+            b->link = link_encode(others, b);
+            others = b;
+        } else if (give(&m->queue, s, b)) {
+            s->next = empty;
+            empty = vt__slab_id(s);
+        }
     }
+    note_queue(m);
     vt_unlock(&m->lock);
-    if (vt__tls.real != NULL) vt__tls.real->bytes.freed += n_bytes;
     while (empty != 0) {
         struct slab *s = vt__slab(empty);
         empty = s->next;
         release(s);
     }
+    return others;
+}
+
+/* An own slab of h's, empty and in no queue. */
+static void release_own(struct heap *h, struct slab *s) {
+    h->medium_bytes -= slab_bytes(s->cls);
+    release(s);
+}
+
+static void push(struct block **list, struct block *b) {
+    b->link = link_encode(*list, b);
+    *list = b;
+}
+
+void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+    struct block *shared = NULL, *others = NULL;
+    if (h != NULL) h->bytes.freed += (size_t)n * vt__classes[cls].block_bytes;
+    for (unsigned i = 0; i < n; i++) {
+        struct block *b = list[i];
+        struct slab *s = vt__slab(vt__slice_of(b));
+        uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+        if (VT_HARDEN > 0 && !is_shelved(b)) vt__bad_link(b, cls);
+        /* else it was freed twice, and its slab released meanwhile */
+        if (VT_HARDEN > 0 && !(is_medium_owner(owner) && s->cls == cls)) vt__double_free(b, s);
+        if (owner == VT_OWNER_MEDIUM)
+            push(&shared, b);
+        else if (h == NULL || owner != own(h))
+            push(&others, b);
+        else if (give(own_queue(h, cls), s, b))
+            release_own(h, s);
+    }
+    if (shared != NULL)
+        for (struct block *b = give_shared(cls, shared), *next; b != NULL; b = next) {
+            next = shelf_next(b, cls, /* salt */ 0);
+            push(&others, b);
+        }
+    if (others != NULL) vt__remote_send(cls, others, /* salt */ 0);
+}
+
+void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
+                       uint32_t n) {
+    struct queue *q = own_queue(h, s->cls);
+    if (is_used_up(s)) queue_append(q, s);
+    tail->link = link_encode(s->free, tail);
+    s->free = head;
+    s->room -= n;
+    if (s->room > 0) return;
+    queue_unlink(q, s);
+    release_own(h, s);
 }
 
 /* A slab that has become empty stays, and the one that stayed until now goes, if it still is. A sampled block is often alone in its

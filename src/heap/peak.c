@@ -14,25 +14,19 @@
  * Climate: malloc.   Owns: heap.peak.   Locks: none; the heap's owner calls.
  */
 #include "heap/impl.h"
+#include "heap/magazine.h"
 
 #define LOOK_BYTES KiB(64)
 #define SHORT_WALK 16 /* slabs: some 300 instructions */
 #define PAID_SHIFT 5  /* a walk through all is paid for by a 32nd of them */
 
-static uint64_t medium_ready_bytes(const struct heap *h) {
-    uint64_t n = 0;
-    if (h->shelf_bytes == 0) return 0;
-    for (unsigned c = VT_N_SMALL; c < VT_N_CLASSES; c++) n += h->shelf[c].n * vt__class_bytes(c);
-    return n;
-}
-
-/* Blocks that wait: in the lists of small classes, and on the shelves of others. */
+/* Blocks that wait: in the lists of small classes, and in magazines. */
 struct ready {
     uint64_t small_bytes, medium_bytes;
 };
 
 static struct ready find_ready(struct heap *h) {
-    return (struct ready){vt__draws_settle_all(h), medium_ready_bytes(h)};
+    return (struct ready){vt__draws_settle_all(h), vt__magazines_bytes(h)};
 }
 
 /* Below 0 in a thread that frees what another allocated. */

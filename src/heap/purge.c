@@ -14,6 +14,7 @@
 #include "conf/options.h"
 #include "heap/chunk.h"
 #include "heap/secure.h"
+#include "heap/stock.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -335,6 +336,7 @@ size_t vt__heap_release_all(void) {
         vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
     }
     vt__heaps_cool();
+    if (vt__tls.real != NULL) (void)vt__stock_clear(vt__tls.real); /* what these gave up, too */
     size_t n_bytes = vt__purge_all();
     vt__leave();
     return n_bytes;

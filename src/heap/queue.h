@@ -1,12 +1,8 @@
-/* queue.h - queues of slabs that a lock keeps, in medium.c and own.c. Climate: malloc, under that lock. */
+/* queue.h - queues of slabs, in medium.c and own.c. Climate: malloc, under the lock that keeps the queue, if there is one. */
 #ifndef VT_HEAP_QUEUE_H
 #define VT_HEAP_QUEUE_H
 
 #include "heap/impl.h"
-
-struct queue {
-    slab_id first, last;
-};
 
 /* It has no block to hand out, neither freed nor fresh. */
 VT_INLINE bool is_used_up(const struct slab *s) {

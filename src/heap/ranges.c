@@ -3,8 +3,10 @@
  *
  * Climate: malloc.   Owns: nothing.   Locks: none; a range may have changed when it is looked at.
  */
+#include "heap/stock.h"
 #include "heap/impl.h"
 #include "heap/link.h"
+#include "heap/magazine.h"
 #include "heap/shelf.h"
 
 #define VT_CHUNK_OF(slice) ((slice) / VT_CHUNK_SLICES)
@@ -60,13 +62,14 @@ size_t vt__heap_thread_cached_bytes(void) {
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         for (const struct block *b = h->list[c]; b != NULL && b != &vt__nil; b = link_next(b, c))
             n_bytes += vt__class_bytes(c);
-    return n_bytes + h->shelf_bytes;
+    return n_bytes + h->shelf_bytes + vt__magazines_bytes(h);
 }
 
 void vt__heap_drop_thread_cache(void) {
     if (vt__tls.real == NULL || !vt__enter()) return;
     vt__shelves_clear(vt__tls.real);
     vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
+    vt__stock_clear(vt__tls.real);
     vt__leave();
 }
 

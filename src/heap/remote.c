@@ -44,7 +44,7 @@ static struct block *block_of(uint64_t remote) {
  * so it has one. */
 static struct heap *push_pending(struct slab *s) {
     /* acquire: pairs with vt__slab_change_owner; we follow the pointer */
-    struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
+    struct heap *h = heap_of_owner(atomic_load_explicit(&s->owner, memory_order_acquire));
     slab_id head = atomic_load_explicit(&h->pending, memory_order_relaxed);
     do atomic_store_explicit(&s->pending_next, head, memory_order_relaxed);
     /* seq_cst: the caller reads the heap's state after the push is visible; pairs with vt__heap_detach_thread, which sets
@@ -102,7 +102,7 @@ static bool seems_asleep(struct heap *h) {
 static void send(struct slab *s, struct block *head, struct block *tail, uint64_t n) {
     /* Once the batch is gone the owner may release s: what we want to know of it later is read now. Heaps stay. */
     unsigned capacity = vt__classes[s->cls].capacity;
-    struct heap *sleeper = (struct heap *)atomic_load_explicit(&s->owner, memory_order_acquire);
+    struct heap *sleeper = heap_of_owner(atomic_load_explicit(&s->owner, memory_order_acquire));
     uint64_t old = atomic_load_explicit(&s->remote, memory_order_relaxed);
     uint64_t new;
     do {
@@ -189,7 +189,7 @@ static void check_list(const struct slab *s) {
 
 /* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
  * by then is released, so s may be gone when this returns. */
-static void absorb(struct slab *s, uint64_t remote) {
+static void absorb(struct heap *h, struct slab *s, uint64_t remote) {
     uint64_t n = count_of(remote);
     struct block *b = block_of(remote);
     if ((uintptr_t)b == DISCARDED) {
@@ -202,12 +202,16 @@ static void absorb(struct slab *s, uint64_t remote) {
         struct block *next = link_next_salted(b, s->cls, VT_SALT_REMOTE);
         if ((next == NULL) != (left == 1)) vt__double_free(b, s); /* it stands there twice */
         b->link = link_encode(next, b);
-        b->mark = 0;
+        if (s->cls < VT_N_SMALL) b->mark = 0; /* a medium one bears it until it is handed out */
         tail = b;
         b = next;
     }
+    if (s->cls >= VT_N_SMALL) {
+        vt__medium_absorb(h, s, head, tail, (uint32_t)n); /* may release s, as does the other */
+        return;
+    }
     if (VT_HARDEN > 0) check_list(s);
-    vt__slab_put_chain(s, head, tail, (uint32_t)n); /* may release s */
+    vt__slab_put_chain(s, head, tail, (uint32_t)n);
 }
 
 /* The whole list, unless it is being discarded right now: then it stays. */
@@ -231,7 +235,7 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
         struct slab *s = vt__slab(i);
         i = atomic_load_explicit(&s->pending_next,
                                  memory_order_relaxed); /* before somebody may queue it again */
-        if (atomic_load_explicit(&s->owner, memory_order_relaxed) == (uintptr_t)h) {
+        if (heap_of_owner(atomic_load_explicit(&s->owner, memory_order_relaxed)) == h) {
             uint64_t remote = take_remote(s);
             if ((remote & BLOCK_MASK) == DISCARDING) {
                 push_pending(s); /* still queued: the next look finds it done */
@@ -242,7 +246,7 @@ void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
                                   atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) +
                                       count_of(remote),
                                   memory_order_relaxed);
-            absorb(s, remote);
+            absorb(h, s, remote);
             continue;
         }
         struct heap *owner = push_pending(s); /* it moved: still queued, now with its new owner */

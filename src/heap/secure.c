@@ -18,6 +18,12 @@ static bool is_clear(const struct block *b, size_t n_bytes) {
     return any == 0;
 }
 
+/* No magazine: nobody would take it from there again. */
+static VT_NOINLINE void give_medium(struct heap *h, unsigned cls, struct block *b) {
+    shelf_prepare_alone(b);
+    vt__medium_give_some(h, cls, &b, 1);
+}
+
 /* Where the default build's free would have put it. */
 static void hand_on(struct heap *h, struct slab *s, struct block *b) {
     unsigned cls = s->cls;
@@ -25,9 +31,8 @@ static void hand_on(struct heap *h, struct slab *s, struct block *b) {
         vt__slab_give_back(s, b);
         return;
     }
-    if (cls >= VT_N_SMALL) { /* nobody takes it from the shelf again */
-        shelf_prepare_alone(b);
-        vt__medium_give(cls, b, /* salt */ 0);
+    if (cls >= VT_N_SMALL) {
+        give_medium(h, cls, b);
         return;
     }
     shelf_push(h, cls, b);

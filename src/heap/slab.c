@@ -11,6 +11,7 @@
  */
 #include "heap/impl.h"
 #include "heap/fast.h"
+#include "heap/stock.h"
 
 #define SHARED_BLOCKS 4
 #define RESIDENT_CARVE_BYTES KiB(16)
@@ -93,11 +94,26 @@ struct slab *vt__slab_new(uintptr_t owner, unsigned cls) {
     return vt__slab_new_in(/* tract */ NULL, owner, cls);
 }
 
+static bool take_slices(struct vt_tract *t, unsigned cls, slab_id *first, bool *is_zero) {
+    unsigned n = vt__classes[cls].n_slices;
+    *is_zero = false;
+    if (t == NULL && vt__tls.real != NULL && vt__stock_take(vt__tls.real, n, cls, first))
+        return true;
+    return vt__slices_take_in(t, n, /* align */ 1, cls, first, is_zero) == 0;
+}
+
+static void give_slices(slab_id first, unsigned n) {
+    if (vt__tls.real != NULL && !vt__slices_are_in_tract(first))
+        vt__stock_give(vt__tls.real, first, n);
+    else
+        vt__slices_give(first, n);
+}
+
 struct slab *vt__slab_new_in(struct vt_tract *t, uintptr_t owner, unsigned cls) {
     const struct vt_class *k = &vt__classes[cls];
     slab_id first;
     bool is_zero;
-    if (vt__slices_take_in(t, k->n_slices, /* align */ 1, cls, &first, &is_zero) != 0) return NULL;
+    if (!take_slices(t, cls, &first, &is_zero)) return NULL;
     /* no block lies behind 512 of 16 to 48 bytes, or one of 33 to 56 KiB */
     struct slab *s = vt__slab(first);
     if (!is_zero && k->has_tail && s->cls != cls)
@@ -135,7 +151,7 @@ void vt__slab_release(struct slab *s) {
     s->carved = 0;
     for (unsigned i = 0; i < n_slices; i++)
         atomic_store_explicit(&s[i].owner, VT_OWNER_NONE, memory_order_relaxed);
-    vt__slices_give(vt__slab_id(s), n_slices);
+    give_slices(vt__slab_id(s), n_slices);
 }
 
 /* ---- blocks ---- */
@@ -432,7 +448,7 @@ VT_READS_RACILY bool vt__slab_is_out(const struct slab *s, size_t k) {
 /* ---- frees that need attention ---- */
 
 static struct heap *owner_of(const struct slab *s) {
-    return (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
+    return heap_of_owner(atomic_load_explicit(&s->owner, memory_order_relaxed));
 }
 
 static void wake(struct slab *s) {
@@ -478,6 +494,7 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
 
 void vt__slab_start_over(struct slab *s) {
     struct heap *h = owner_of(s);
+    if (s->state == SLAB_SHARED) h->medium_bytes -= class_of_slab(s)->n_slices * VT_SLICE;
     s->free = NULL;
     s->carved = 0;
     s->was_zero = true;
@@ -486,7 +503,7 @@ void vt__slab_start_over(struct slab *s) {
         s->room = 1;
         return;
     }
-    vt__queue_remove(h, s);
+    if (s->state != SLAB_SHARED) vt__queue_remove(h, s); /* else all of it was out: in no queue */
     s->room = 0;
     vt__slab_release(s);
 }

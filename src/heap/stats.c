@@ -6,6 +6,7 @@
  * Climate: malloc.   Owns: how long the last walk was.   Locks: heaps (the registry), pool inside vt__heap_pages.
  */
 #include "heap/spare.h"
+#include "heap/stock.h"
 #include "heap/walk.h"
 #include "vitrine.h"
 
@@ -15,9 +16,11 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         if (h->bin[c].current != 0)
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX);
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++) classes[VT_N_SMALL + i].n_cached += h->magazine[i].n;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
-        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX) +
-                               vt_min(h->spare[c].n, VT_SPARES_BYTES / vt__class_bytes(c));
+        classes[c].n_cached += vt_min(h->spare[c].n, VT_SPARES_BYTES / vt__class_bytes(c));
 }
 
 /* What a thread keeps of heaps of own.c. */
@@ -29,14 +32,18 @@ VT_READS_RACILY static void add_kept_of(const struct heap *h, struct vt_class_st
     }
 }
 
-static void add_cached(struct vt_class_stats *classes, size_t n_steps) {
+/* Answers the free slices that threads keep. */
+static size_t add_cached(struct vt_class_stats *classes, size_t n_steps) {
+    size_t n_stocked = 0;
     vt_lock(&vt__heaps_lock); /* here, where the thread sanitizer sees it */
     pace.n_steps = n_steps;
     for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) {
         add_cached_of(h, classes);
         add_kept_of(h, classes);
+        n_stocked += vt__stock_slices(h);
     }
     vt_unlock(&vt__heaps_lock);
+    return n_stocked;
 }
 
 bool vt__heap_stats_are_due(size_t n_short) {
@@ -76,7 +83,7 @@ static bool brought_use(const void *p, struct vt_slab_use *out) {
 
 VT_READS_RACILY static const void *current_beside(const struct slab *s, uintptr_t owner,
                                                   bool has_room) {
-    bool is_of_thread = owner != VT_OWNER_MEDIUM && (owner & VT_OWNER_LARGE) == 0;
+    bool is_of_thread = (owner & (VT_OWNER_MEDIUM | VT_OWNER_LARGE)) == 0;
     slab_id current = is_of_thread ? ((const struct heap *)owner)->bin[s->cls].current : 0;
     if (!is_of_thread && has_room) current = vt__slab_id(s);
     return current != 0 ? (const void *)vt__slice_address(current) : NULL;
@@ -146,7 +153,7 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     /* a handler that comes now and allocates must not wait for our locks */
     bool is_entered = vt__enter();
     size_t n_steps = add_slices(out, classes);
-    add_cached(classes, n_steps);
+    size_t n_stocked = add_cached(classes, n_steps);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {
         struct vt_class_stats *k = &classes[c];
         k->n_cached = vt_min(k->n_cached, k->n_live);
@@ -159,6 +166,7 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
     out->allocated += out->large;
     vt__heap_pages(out);
     vt__heap_tables(out);
+    note_stocks(out, n_stocked);
     out->n_remote = count_remote();
     if (is_entered) vt__leave();
     out->resident = out->allocated + out->cached + out->fragmented + out->retained + out->metadata;

@@ -5,6 +5,8 @@
  *
  * Climate: malloc.   Owns: what was seen last.   Locks: heaps; shard and pool inside vt__chunks_stats.
  */
+#include "heap/magazine.h"
+#include "heap/stock.h"
 #include "heap/walk.h"
 #include "os/os.h"
 #include "vitrine.h"
@@ -14,7 +16,8 @@ struct sums {
     size_t cached_bytes; /* of these */
     size_t resident_bytes;
     size_t large_bytes, n_large;
-    size_t used_slices; /* when the walk began */
+    size_t used_slices;    /* when the walk began */
+    size_t stocked_slices; /* of these, free ones that threads keep */
 };
 
 static struct {
@@ -89,7 +92,8 @@ VT_READS_RACILY static size_t add_kept(struct sums *sum, const struct heap *h) {
 
 /* Under the heaps lock. */
 VT_READS_RACILY static size_t add_heap(struct sums *sum, struct heap *h, bool is_mine) {
-    sum->cached_bytes += h->shelf_bytes;
+    sum->cached_bytes += h->shelf_bytes + vt__magazines_bytes(h);
+    sum->stocked_slices += vt__stock_slices(h);
     return add_kept(sum, h) + (is_mine ? add_my_lists(sum, h) : add_lists(sum, h));
 }
 
@@ -144,6 +148,7 @@ void vt__heap_sums(struct vt_stats *out, size_t n_short) {
     ptrdiff_t n_came = (ptrdiff_t)(used_slices() - s.used_slices);
     vt__heap_pages(out);
     vt__heap_tables(out);
+    note_stocks(out, s.stocked_slices);
     if (is_entered) vt__leave();
     ptrdiff_t in_use =
         (ptrdiff_t)(s.out_bytes - s.cached_bytes + s.large_bytes) + n_came * (ptrdiff_t)VT_SLICE;

@@ -15,6 +15,7 @@
 #include "heap/link.h"
 #include "heap/own_cache.h"
 #include "heap/secure.h"
+#include "heap/stock.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
 
@@ -225,6 +226,7 @@ void vt__heap_detach_thread(void) {
     vt__own_caches_clear(h);
     size_t warm_bytes = bytes_to_stay_warm(h);
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
+    (void)vt__stock_clear(h);
     h->label = 0;
     h->dialect_word = 0;
     (void)vt__draws_settle_all(h);
@@ -272,26 +274,31 @@ struct block *vt__take_shared(unsigned cls) {
     return b;
 }
 
+/* Under the heaps lock. */
+static bool adopt_from(struct heap *h, struct heap *from, unsigned cls) {
+    struct slab *s;
+    if (cls >= VT_N_SMALL) return vt__medium_take_over(h, from, cls);
+    if (from->bin[cls].partial != 0) {
+        s = vt__slab(from->bin[cls].partial);
+        vt__queue_remove(from, s);
+    } else {
+        s = vt__slab_let_go(from, cls);
+    }
+    if (s == NULL) return false;
+    vt__slab_take_over(h, s);
+    vt__make_current(h, s);
+    return true;
+}
+
 bool vt__adopt(struct heap *h, unsigned cls) {
     if (atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) == 0) return false;
-    struct slab *s = NULL;
+    bool is_done = false;
     vt_lock(&vt__heaps_lock);
-    unsigned looked = 0;
-    for (struct heap *from = heaps.pool; from != NULL && looked < ADOPT_LOOK;
-         from = from->pool_next, looked++) {
-        if (from->bin[cls].partial != 0) {
-            s = vt__slab(from->bin[cls].partial);
-            vt__queue_remove(from, s);
-        } else {
-            s = vt__slab_let_go(from, cls);
-        }
-        if (s == NULL) continue;
-        vt__slab_take_over(h, s);
-        vt__make_current(h, s);
-        break;
-    }
+    struct heap *from = heaps.pool;
+    for (unsigned n = 0; from != NULL && n < ADOPT_LOOK && !is_done; from = from->pool_next, n++)
+        is_done = adopt_from(h, from, cls);
     vt_unlock(&vt__heaps_lock);
-    return s != NULL;
+    return is_done;
 }
 
 /* May be called again after a failure: each step that succeeded stays as it is. */

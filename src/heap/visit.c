@@ -21,7 +21,7 @@ VT_READS_RACILY static void describe_slab(const struct slab *s, uintptr_t owner,
                                           struct vt_own_area *out) {
     const struct vt_class *k = &vt__classes[s->cls];
     size_t n = vt_min(s->carved, VT_SLAB_MAX_BLOCKS);
-    bool may_be_shelved = owner == VT_OWNER_MEDIUM || owner == VT_OWNER_SAMPLED;
+    bool may_be_shelved = is_medium_owner(owner) || owner == VT_OWNER_SAMPLED;
     *out = (struct vt_own_area){.at = (void *)vt__slice_address(vt__slab_id(s)),
                                 .n_bytes = (size_t)k->capacity * k->block_bytes,
                                 .block_bytes = k->block_bytes,
@@ -43,7 +43,7 @@ VT_READS_RACILY static bool describe(const struct slab *s, uintptr_t owner,
         *out = (struct vt_own_area){vt__large_start(s), n_bytes, n_bytes, 1, 1, {1}};
         return true;
     }
-    if (owner != VT_OWNER_MEDIUM && owner != VT_OWNER_SAMPLED && owner != (uintptr_t)vt__tls.real)
+    if (!is_medium_owner(owner) && owner != VT_OWNER_SAMPLED && owner != (uintptr_t)vt__tls.real)
         return false;
     describe_slab(s, owner, out);
     return out->n_used > 0;

@@ -11,6 +11,7 @@
 #include "heap/impl.h"
 #include "heap/link.h"
 #include "heap/own_cache.h"
+#include "vitrine.h"
 
 /* The first slice from i on that is in use, or being purged; n: there is none below that. */
 VT_INLINE size_t next_used_slice(size_t i, size_t n) {
@@ -20,6 +21,13 @@ VT_INLINE size_t next_used_slice(size_t i, size_t n) {
         if (used != 0) return i + (size_t)__builtin_ctzll(used);
     }
     return n;
+}
+
+/* What threads keep for their next slabs is in use for the shards, and free for who reads statistics. */
+VT_INLINE void note_stocks(struct vt_stats *out, size_t n_slices) {
+    size_t n_bytes = vt_min(n_slices << VT_SLICE_SHIFT, out->active);
+    out->active -= n_bytes;
+    out->retained += n_bytes;
 }
 
 /* Blocks of a slab: cut from it so far; not in its `free`; of these, freed by other threads. */

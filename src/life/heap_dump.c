@@ -304,7 +304,7 @@ void vt__life_heap_begin(void) {
         vt__warn("cannot handle the signal of option", "heap_signal", "");
 }
 
-static void dump_peak(void) {
+static VT_COLD void dump_peak(void) {
     char name[VT_PATH_BYTES];
     struct vt_heap_rows rows;
     if (next_name(name, VT_DUMP_PEAK) != 0) return;

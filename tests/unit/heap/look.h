@@ -6,10 +6,14 @@
 
 #include "heap/chunk.h"
 #include "heap/impl.h"
+#include "heap/stock.h"
 #include "vitrine.h"
 
+/* But for those that threads keep for their next slabs. */
 __attribute__((unused)) static size_t n_used_slices(void) {
-    return atomic_load(&vt__pool.used_slices);
+    size_t n = atomic_load(&vt__pool.used_slices);
+    for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) n -= vt__stock_slices(h);
+    return n;
 }
 __attribute__((unused)) static size_t n_dirty_slices(void) {
     return atomic_load(&vt__pool.dirty_slices);

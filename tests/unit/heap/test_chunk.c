@@ -441,7 +441,7 @@ TEST_WITH(chunk, a_node_that_has_nothing_left_takes_from_another_before_it_fails
     assert_true(n > 64);
     for (size_t i = 0; i < vt__window.n_chunks; i++) {
         struct chunk *c = &vt__chunks[i];
-        give_part(c, 3, 1, /* is_clean */ false, 0);
+        give_part(c, mask_of(3, 1), /* is_clean */ false, 0);
         vt__chunk_unbin(c);
         c->node = (uint8_t)(other - vt__shards);
         vt__chunk_bin(c);

@@ -1,7 +1,9 @@
-/* test_medium.c - blocks of 1 to 64 KiB: slabs that all threads share. */
+/* test_medium.c - blocks of 1 to 64 KiB: slabs that all threads share, and those that are a thread's own. */
 #include "look.h"
 
 #include "heap/medium.c"
+
+#include <pthread.h>
 
 static void start_empty(void) {
     vt__free(vt__malloc(1));
@@ -51,6 +53,78 @@ TEST(medium, threads_share_slabs) {
     for (int i = 0; i < N; i++) pthread_join(id[i], NULL);
     vt__heap_release_all();
     assert_int_equal(n_used_slices(), before);
+}
+
+static uintptr_t owner_of_block(const void *p) {
+    return atomic_load_explicit(&slab_of(p)->owner, memory_order_relaxed);
+}
+
+static void *come_back(void *unused) {
+    void *at[SHARED_TRIPS + 1];
+    for (int i = 0; i <= SHARED_TRIPS; i++) at[i] = vt__malloc(9000);
+    assert_int_equal(owner_of_block(at[0]), VT_OWNER_MEDIUM); /* used up by the first few */
+    assert_int_equal(owner_of_block(at[SHARED_TRIPS]), own(vt__tls.real));
+    for (int i = 0; i <= SHARED_TRIPS; i++) vt__free(at[i]);
+    vt__shelves_clear(vt__tls.real);
+    assert_int_equal(vt__tls.real->medium_bytes, 0);
+    return unused;
+}
+
+TEST_WITH(medium, a_thread_that_comes_back_gets_slabs_of_its_own, "VITRINE_SAMPLE=0") {
+    start_empty();
+    size_t before = n_used_slices();
+    unit_in_thread(come_back, NULL);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+/* A slab that others share becomes a thread's own while they have blocks of it in their magazines. */
+static void *share(void *blocks) {
+    struct blocks *b = blocks;
+    *b = take_blocks(2, 9000);
+    assert_int_equal(owner_of_block(b->at[0]), VT_OWNER_MEDIUM);
+    pthread_barrier_wait(&all_hold);
+    pthread_barrier_wait(&all_seen);
+    free_blocks(*b); /* the thread ends, and they go to their slab's owner */
+    return NULL;
+}
+
+TEST_WITH(medium, a_shared_slab_that_is_taken_over_gets_its_blocks_back, "VITRINE_SAMPLE=0") {
+    pthread_t id;
+    struct blocks theirs;
+    start_empty();
+    size_t before = n_used_slices();
+    pthread_barrier_init(&all_hold, NULL, 2);
+    pthread_barrier_init(&all_seen, NULL, 2);
+    pthread_create(&id, NULL, share, &theirs);
+    pthread_barrier_wait(&all_hold);
+    void *p = vt__malloc(9000); /* the first thread's are its own; it takes what there is */
+    assert_int_equal(slab_of(p) - slab_of(theirs.at[0]), 0);
+    assert_int_equal(owner_of_block(p), own(vt__tls.real));
+    pthread_barrier_wait(&all_seen);
+    pthread_join(id, NULL);
+    vt__free(p);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+static void *make_and_end(void *blocks) {
+    struct blocks *b = blocks;
+    *b = take_blocks(40, 9000);
+    return NULL;
+}
+
+TEST_WITH(medium, what_an_ended_thread_left_is_used_again, "VITRINE_SAMPLE=0") {
+    struct blocks theirs;
+    start_empty();
+    unit_in_thread(make_and_end, &theirs);
+    size_t n_slices = n_used_slices();
+    for (size_t i = 0; i < theirs.n; i += 2) vt__free(theirs.at[i]);
+    vt__shelves_clear(vt__tls.real); /* home, to a heap without a thread */
+    struct blocks ours = take_blocks(15, 9000);
+    assert_int_equal(n_used_slices(), n_slices);
+    free_blocks(ours);
+    for (size_t i = 1; i < theirs.n; i += 2) vt__free(theirs.at[i]);
 }
 
 #define N_SLOTS 64
@@ -136,10 +210,6 @@ TEST(medium, memory_of_a_released_slab_bears_no_marks) {
 /* ---- sampled ones ---- */
 
 static struct slab *slab_around(const void *p) { return vt__slab(vt__slice_of(p)); }
-
-static uintptr_t owner_of(const struct slab *s) {
-    return atomic_load_explicit(&s->owner, memory_order_relaxed);
-}
 
 TEST(medium, of_empty_sampled_slabs_the_last_one_stays) {
     bool is_zero;
