@@ -1,7 +1,7 @@
 /* image.h - the memory of a process that is gone, as far as a file has it: a core file, or a black box.
  *
  *   struct image m;
- *   if (image_open(&m, "core.4711", /* at most */ 0, &e) == 0 && image_read(&m, address, &x, sizeof x)) ...
+ *   if (image_open(&m, "core.4711", 0, &e) == 0 && image_read(&m, address, &x, sizeof x)) ...
  *   image_close(&m);
  *
  * The file is hostile: nothing in it is believed before it was looked at, and nothing outside of it is touched.
