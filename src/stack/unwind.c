@@ -100,8 +100,9 @@ static struct {
     _Atomic uint64_t n_walks, n_frames, ended[VT_END_COUNT]; /* of walks without a walker */
 } pool = {.region = VT_REGION(N_WALKERS * WALKER_BYTES, KiB(64))};
 
-static __thread struct walker *mine __attribute__((tls_model("initial-exec")));
+/* In this order, which leaves no gap: thread-local variables are few bytes. */
 static __thread bool is_watched __attribute__((tls_model("initial-exec")));
+static __thread struct walker *mine __attribute__((tls_model("initial-exec")));
 #define NO_MORE ((struct walker *)1) /* this thread has ended once and gets no other */
 
 /* ---- walkers ---- */
