@@ -177,8 +177,7 @@ struct shelf {
 struct magazine {
     struct block **slot;
     uint32_t n, most; /* so many may be in it; there are slots for `room` */
-    uint16_t room;
-    uint16_t n_trips; /* to the slabs that all threads share */
+    uint32_t room;
 };
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
@@ -249,7 +248,8 @@ struct heap {
     uint64_t magazines_used;     /* bit for each that may hold something */
     uint32_t magazine_hand;      /* the one to look at next when they may hold too much */
     struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
-    size_t medium_bytes;                    /* all slabs of its own */
+    int64_t
+        medium_held; /* bytes taken from slabs and not given back; below 0 in a thread that frees others' */
     struct shelf shelf[VT_N_SMALL];
     uintptr_t shelf_salt; /* of their links, see shelf.h */
     size_t shelf_bytes;   /* on all shelves */

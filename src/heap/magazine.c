@@ -1,7 +1,7 @@
 /* magazine.c - how many blocks a magazine may hold, and what goes back.
  *
  * A class that takes and gives gets room for as many blocks as go round, as long as all magazines of the thread together may not
- * hold more than half of what its own medium slabs are, or a fixed little. Where there is no room, another class gives up half of
+ * hold more than half of what it took from slabs and has not given back, or a fixed little. Where there is no room, another class gives up half of
  * its own, or half of the blocks go back.
  *
  * Climate: malloc.   Owns: heap.magazine.   Locks: none here.
@@ -18,7 +18,8 @@
 static size_t bytes_of(unsigned i) { return vt__classes[VT_N_SMALL + i].block_bytes; }
 
 static size_t budget_bytes(const struct heap *h) {
-    return vt_min(vt_max(h->medium_bytes / 2, BYTES_MIN), BYTES_MAX);
+    size_t held = h->medium_held > 0 ? (size_t)h->medium_held : 0;
+    return vt_min(vt_max(held / 2, BYTES_MIN), BYTES_MAX);
 }
 
 static void set_most(struct heap *h, unsigned i, unsigned most) {
@@ -35,7 +36,7 @@ static void trim(struct heap *h, unsigned i, unsigned n_kept) {
     if (m->n <= n_kept) return;
     unsigned n = m->n - n_kept;
     vt__medium_give_some(h, VT_N_SMALL + i, m->slot, n);
-    __builtin_memmove(m->slot, m->slot + n, n_kept * sizeof(*m->slot));
+    for (unsigned k = 0; k < n_kept; k++) m->slot[k] = m->slot[k + n];
     m->n = n_kept;
 }
 
@@ -57,11 +58,11 @@ static void take_room_from_another(struct heap *h, unsigned than) {
 static bool has_slots(struct magazine *m, unsigned n) {
     if (n <= m->room) return true;
     unsigned room = (unsigned)vt_max(2u * m->room, vt_max(n, ROOM_MIN));
-    struct block **slot = vt__arena_take(room * sizeof(*slot), sizeof(*slot));
+    struct block **slot = vt__arena_take(room * sizeof(void *), sizeof(void *));
     if (slot == NULL) return false;
     for (unsigned i = 0; i < m->n; i++) slot[i] = m->slot[i];
     m->slot = slot; /* the old one is lost: together they are as much as this */
-    m->room = (uint16_t)room;
+    m->room = room;
     return true;
 }
 
@@ -91,7 +92,6 @@ void vt__magazines_clear(struct heap *h) {
     for (unsigned i = 0; i < VT_N_MEDIUM; i++) {
         trim(h, i, 0);
         set_most(h, i, 0);
-        h->magazine[i].n_trips = 0;
     }
 }
 

@@ -1,10 +1,10 @@
 /* medium.c - slabs that belong to nobody: every thread takes from them and gives back to them under a lock.
  *
- *   medium    blocks of 1 to 64 KiB; a lock per class; threads keep a few of them on their shelves (shelf.h)
+ *   medium    blocks of 1 to 64 KiB; a lock per class; threads keep a few of them in their magazines (magazine.h)
  *   sampled   blocks of any class that the probes watch: their owner is nobody's tag, so free meets them on its slow path
  *
  * A slab of 32 KiB holds few medium blocks. If each thread had its own slabs of each class, most of that memory would lie
- * idle; docs/decisions/medium.md has the numbers.
+ * idle; docs/decisions/medium.md has the numbers. The only thread of a program has its own, though, and needs no lock.
  *
  * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock.   Locks: medium, sampled.
  */
@@ -14,7 +14,6 @@
 #include "heap/magazine.h"
 
 #define N_MEDIUM VT_N_MEDIUM
-#define SHARED_TRIPS 16
 
 /* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
@@ -57,8 +56,6 @@ static struct queue *own_queue(struct heap *h, unsigned cls) {
     return &h->medium_slabs[cls - VT_N_SMALL];
 }
 
-static size_t slab_bytes(unsigned cls) { return vt__classes[cls].n_slices * VT_SLICE; }
-
 /* Freed blocks of s that the next mallocs will want: they are resident anyway. */
 static void stock_magazine(struct heap *h, struct slab *s) {
     struct magazine *m = magazine_of(h, s->cls);
@@ -98,6 +95,7 @@ static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, 
     struct block *b = take(q, s, is_zero);
     size_t n = magazine_of(h, cls)->n - n_before + 1;
     h->bytes.allocated += n * vt__classes[cls].block_bytes;
+    h->medium_held += (int64_t)(n * vt__classes[cls].block_bytes);
     return b;
 }
 
@@ -130,7 +128,6 @@ static struct slab *take_over_shared(struct heap *h, unsigned cls) {
     vt_unlock(&m->lock);
     if (s == NULL) return NULL;
     queue_append(own_queue(h, cls), s);
-    h->medium_bytes += slab_bytes(cls);
     return s;
 }
 
@@ -139,37 +136,31 @@ bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
     if (q->first == 0) return false;
     struct slab *s = vt__slab(q->first);
     queue_unlink(q, s);
-    from->medium_bytes -= slab_bytes(cls);
     vt__slab_change_owner(s, own(h));
     queue_append(own_queue(h, cls), s);
-    h->medium_bytes += slab_bytes(cls);
     return true;
 }
 
 static struct slab *own_slab(struct heap *h, unsigned cls) {
     struct queue *q = own_queue(h, cls);
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
-        vt__remote_collect(h, /* has_heaps_lock */ false);
     if (q->first != 0) return vt__slab(q->first);
     struct slab *s = take_over_shared(h, cls);
     if (s != NULL) return s;
     if (vt__adopt(h, cls)) return vt__slab(q->first);
-    s = new_slab(q, own(h), cls);
-    if (s != NULL) h->medium_bytes += slab_bytes(cls);
-    return s;
+    return new_slab(q, own(h), cls);
 }
 
-/* A thread that comes seldom shares slabs with others. The first thread does not: most programs have one. */
+/* The only thread of a program needs no lock. Others share: of slabs of its own, what others freed would stay with a thread that sleeps. */
 static bool wants_shared(struct heap *h, unsigned cls) {
-    struct magazine *m = magazine_of(h, cls);
-    if (h->is_first || m->n_trips >= SHARED_TRIPS) return false;
-    m->n_trips++;
-    return own_queue(h, cls)->first == 0;
+    bool is_alone = h->is_first && h->next == NULL && vt__heaps_first() == h;
+    return !is_alone && own_queue(h, cls)->first == 0;
 }
 
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     struct block *b = NULL;
+    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+        vt__remote_collect(h, /* has_heaps_lock */ false);
     if (wants_shared(h, cls)) {
         b = take_shared(h, cls, &is_zero);
     } else {
@@ -250,12 +241,6 @@ static struct block *give_shared(unsigned cls, struct block *list) {
     return others;
 }
 
-/* An own slab of h's, empty and in no queue. */
-static void release_own(struct heap *h, struct slab *s) {
-    h->medium_bytes -= slab_bytes(s->cls);
-    release(s);
-}
-
 static void push(struct block **list, struct block *b) {
     b->link = link_encode(*list, b);
     *list = b;
@@ -263,7 +248,9 @@ static void push(struct block **list, struct block *b) {
 
 void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
     struct block *shared = NULL, *others = NULL;
-    if (h != NULL) h->bytes.freed += (size_t)n * vt__classes[cls].block_bytes;
+    size_t n_bytes = (size_t)n * vt__classes[cls].block_bytes;
+    if (h != NULL) h->bytes.freed += n_bytes;
+    if (h != NULL) h->medium_held -= (int64_t)n_bytes;
     for (unsigned i = 0; i < n; i++) {
         struct block *b = list[i];
         struct slab *s = vt__slab(vt__slice_of(b));
@@ -276,7 +263,7 @@ void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *lis
         else if (h == NULL || owner != own(h))
             push(&others, b);
         else if (give(own_queue(h, cls), s, b))
-            release_own(h, s);
+            release(s);
     }
     if (shared != NULL)
         for (struct block *b = give_shared(cls, shared), *next; b != NULL; b = next) {
@@ -293,9 +280,10 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
     tail->link = link_encode(s->free, tail);
     s->free = head;
     s->room -= n;
+    h->medium_held -= (int64_t)(n * vt__classes[s->cls].block_bytes);
     if (s->room > 0) return;
     queue_unlink(q, s);
-    release_own(h, s);
+    release(s);
 }
 
 /* A slab that has become empty stays, and the one that stayed until now goes, if it still is. A sampled block is often alone in its

@@ -494,7 +494,6 @@ void vt__slab_give_back(struct slab *s, struct block *b) {
 
 void vt__slab_start_over(struct slab *s) {
     struct heap *h = owner_of(s);
-    if (s->state == SLAB_SHARED) h->medium_bytes -= class_of_slab(s)->n_slices * VT_SLICE;
     s->free = NULL;
     s->carved = 0;
     s->was_zero = true;

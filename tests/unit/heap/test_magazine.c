@@ -80,7 +80,7 @@ TEST(magazine, releasing_all_memory_empties_the_magazines) {
     assert_true(vt__magazines_bytes(vt__tls.real) > 0);
     vt__heap_release_all();
     assert_int_equal(vt__magazines_bytes(vt__tls.real), 0);
-    assert_int_equal(vt__tls.real->medium_bytes, 0);
+    assert_int_equal(vt__tls.real->medium_held, 0);
     assert_int_equal(n_used_slices(), before);
 }
 
