@@ -152,7 +152,7 @@ static struct slab *own_slab(struct heap *h, unsigned cls) {
 
 /* The only thread of a program needs no lock. Others share: of slabs of its own, what others freed would stay with a thread that sleeps. */
 static bool wants_shared(struct heap *h, unsigned cls) {
-    bool is_alone = h->is_first && h->next == NULL && vt__heaps_first() == h;
+    bool is_alone = h->is_first && vt__heaps_first() == h;
     return !is_alone && own_queue(h, cls)->first == 0;
 }
 

@@ -47,7 +47,7 @@ static struct {
 } heaps;
 
 struct heap *vt__heaps_first(void) {
-    return heaps.all;
+    return __atomic_load_n(&heaps.all, __ATOMIC_RELAXED); /* under the lock, or as a hint */
 }
 
 size_t vt__heaps_count(size_t *n_live) {
@@ -66,7 +66,7 @@ static struct heap *heap_new(void) {
     vt__draws_init(h);
     h->is_first = heaps.all == NULL;
     h->next = heaps.all;
-    heaps.all = h;
+    __atomic_store_n(&heaps.all, h, __ATOMIC_RELAXED);
     h->number = ++heaps.n_numbers;
     h->shelf_salt = (uintptr_t)(++heaps.n_heaps % 0xfffe + 1) << VT_SALT_SHIFT;
     return h;
