@@ -486,8 +486,6 @@ void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *lis
 /* The same for n blocks of one slab of h's that other threads freed: linked, and marked as free in the slab. */
 void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
                        uint32_t n);
-/* One of `from`'s own slabs of this class with a block to hand out becomes h's. Under the heaps lock. */
-bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls);
 struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
 void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
@@ -533,10 +531,9 @@ void vt__heap_do_chores(struct heap *h); /* not entered */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
 struct block *vt__take_shared(
     unsigned cls); /* a block of the common heap, which no thread owns; NULL: none */
-bool vt__adopt(
-    struct heap *h,
-    unsigned cls); /* a slab of a heap without a thread becomes our current, or one of ours */
-void vt__heaps_cool(void); /* heaps without a thread give up their lists */
+bool vt__adopt(struct heap *h,
+               unsigned cls); /* a slab of a heap without a thread becomes our current */
+void vt__heaps_cool(void);    /* heaps without a thread give up their lists */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */

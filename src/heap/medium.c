@@ -19,7 +19,6 @@
 static struct medium {
     struct vt_lock lock;
     struct queue queue;
-    _Atomic bool has_slabs; /* in the queue; a hint */
 } VT_ALIGNED(VT_CACHE_LINE) medium[N_MEDIUM];
 
 static struct {
@@ -75,7 +74,7 @@ static struct slab *new_slab(struct queue *q, uintptr_t owner, unsigned cls) {
     return s;
 }
 
-/* A slab with a block to hand out, first in its queue. Under the lock. NULL: no memory. */
+/* A slab with a block to hand out, first in its queue. Under the lock, if there is one. NULL: no memory. */
 static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned cls) {
     return q->first != 0 ? vt__slab(q->first) : new_slab(q, owner, cls);
 }
@@ -99,55 +98,13 @@ static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, 
     return b;
 }
 
-static void note_queue(struct medium *m) {
-    atomic_store_explicit(&m->has_slabs, m->queue.first != 0, memory_order_relaxed); /* a hint */
-}
-
 static struct block *take_shared(struct heap *h, unsigned cls, bool *is_zero) {
     struct medium *m = medium_of(cls);
     vt_lock(&m->lock);
     struct slab *s = slab_to_take_from(&m->queue, VT_OWNER_MEDIUM, cls);
     struct block *b = s != NULL ? take_some(h, &m->queue, s, is_zero) : NULL;
-    note_queue(m);
     vt_unlock(&m->lock);
     return b;
-}
-
-/* One of those that all threads share becomes h's. NULL: there is none with a block to hand out. */
-static struct slab *take_over_shared(struct heap *h, unsigned cls) {
-    struct medium *m = medium_of(cls);
-    struct slab *s = NULL;
-    if (!atomic_load_explicit(&m->has_slabs, memory_order_relaxed)) return NULL;
-    vt_lock(&m->lock);
-    if (m->queue.first != 0) {
-        s = vt__slab(m->queue.first);
-        queue_unlink(&m->queue, s);
-        vt__slab_change_owner(s, own(h));
-    }
-    note_queue(m);
-    vt_unlock(&m->lock);
-    if (s == NULL) return NULL;
-    queue_append(own_queue(h, cls), s);
-    return s;
-}
-
-bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
-    struct queue *q = own_queue(from, cls);
-    if (q->first == 0) return false;
-    struct slab *s = vt__slab(q->first);
-    queue_unlink(q, s);
-    vt__slab_change_owner(s, own(h));
-    queue_append(own_queue(h, cls), s);
-    return true;
-}
-
-static struct slab *own_slab(struct heap *h, unsigned cls) {
-    struct queue *q = own_queue(h, cls);
-    if (q->first != 0) return vt__slab(q->first);
-    struct slab *s = take_over_shared(h, cls);
-    if (s != NULL) return s;
-    if (vt__adopt(h, cls)) return vt__slab(q->first);
-    return new_slab(q, own(h), cls);
 }
 
 /* The only thread of a program needs no lock. Others share: of slabs of its own, what others freed would stay with a thread that sleeps. */
@@ -164,8 +121,9 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     if (wants_shared(h, cls)) {
         b = take_shared(h, cls, &is_zero);
     } else {
-        struct slab *s = own_slab(h, cls);
-        if (s != NULL) b = take_some(h, own_queue(h, cls), s, &is_zero);
+        struct queue *q = own_queue(h, cls);
+        struct slab *s = slab_to_take_from(q, own(h), cls);
+        if (s != NULL) b = take_some(h, q, s, &is_zero);
     }
     if (out_is_zero != NULL) *out_is_zero = is_zero;
     return b;
@@ -185,7 +143,6 @@ void vt__medium_join(struct slab *s) {
     vt_lock(&m->lock);
     vt__slab_change_owner(s, VT_OWNER_MEDIUM);
     if (!is_used_up(s)) queue_append(&m->queue, s);
-    note_queue(m);
     vt_unlock(&m->lock);
 }
 
@@ -213,32 +170,28 @@ static void release(struct slab *s) {
     vt__slab_release(s);
 }
 
-/* Of slabs that all threads share, linked. Answers those whose slab has become somebody's own meanwhile. */
-static struct block *give_shared(unsigned cls, struct block *list) {
+/* Of slabs that all threads share, linked. */
+static void give_shared(unsigned cls, struct block *list) {
     struct medium *m = medium_of(cls);
-    struct block *others = NULL;
     slab_id empty = 0; /* released when no lock is held: that may call the system */
     vt_lock(&m->lock);
     while (list != NULL) {
         struct block *b = list;
         struct slab *s = vt__slab(vt__slice_of(b)); /* each starts in the first slice of its slab */
         list = shelf_next(b, cls, /* salt */ 0);
-        if (vt_unlikely(owner_of(s) != VT_OWNER_MEDIUM)) {
-            b->link = link_encode(others, b);
-            others = b;
-        } else if (give(&m->queue, s, b)) {
-            s->next = empty;
-            empty = vt__slab_id(s);
-        }
+        /* else it was freed twice, and its slab released meanwhile */
+        if (VT_HARDEN > 0 && !(owner_of(s) == VT_OWNER_MEDIUM && s->cls == cls))
+            vt__double_free(b, s);
+        if (!give(&m->queue, s, b)) continue;
+        s->next = empty;
+        empty = vt__slab_id(s);
     }
-    note_queue(m);
     vt_unlock(&m->lock);
     while (empty != 0) {
         struct slab *s = vt__slab(empty);
         empty = s->next;
         release(s);
     }
-    return others;
 }
 
 static void push(struct block **list, struct block *b) {
@@ -265,11 +218,7 @@ void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *lis
         else if (give(own_queue(h, cls), s, b))
             release(s);
     }
-    if (shared != NULL)
-        for (struct block *b = give_shared(cls, shared), *next; b != NULL; b = next) {
-            next = shelf_next(b, cls, /* salt */ 0);
-            push(&others, b);
-        }
+    if (shared != NULL) give_shared(cls, shared);
     if (others != NULL) vt__remote_send(cls, others, /* salt */ 0);
 }
 

@@ -277,7 +277,6 @@ struct block *vt__take_shared(unsigned cls) {
 /* Under the heaps lock. */
 static bool adopt_from(struct heap *h, struct heap *from, unsigned cls) {
     struct slab *s;
-    if (cls >= VT_N_SMALL) return vt__medium_take_over(h, from, cls);
     if (from->bin[cls].partial != 0) {
         s = vt__slab(from->bin[cls].partial);
         vt__queue_remove(from, s);
