@@ -427,12 +427,11 @@ static void free_sampled(struct slab *s, struct block *b) {
     }
     struct heap *h = vt__tls.real;
     count_freed(vt__class_bytes(s->cls));
-    if (h != NULL && spare_has_room(h, s->cls)) {
+    if (h != NULL) {
         vt__draw_ended(h, s->cls, vt__probe_rests(b));
         vt__spare_keep(h, s->cls, b);
     } else {
-        enum vt_probe_known known = vt__probe_freed(b);
-        if (h != NULL) vt__draw_ended(h, s->cls, known);
+        (void)vt__probe_freed(b);
         vt__sampled_give(s, b);
     }
     vt__leave();

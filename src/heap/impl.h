@@ -260,6 +260,7 @@ struct heap {
     uint64_t random;                  /* the state of chance that they are drawn with */
     struct shelf spare[VT_N_CLASSES]; /* see spare.h */
     size_t spare_bytes;
+    uint32_t spare_hand; /* the class to look at next when they are too much */
     struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
@@ -488,6 +489,7 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
                        uint32_t n);
 struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
+void vt__sampled_give_some(struct block *const *b, unsigned n);
 void vt__medium_join(struct slab *s); /* in no queue: all threads' from now on */
 void vt__medium_fork_prepare(void);
 void vt__medium_fork_done(bool is_child);

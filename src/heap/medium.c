@@ -55,17 +55,6 @@ static struct queue *own_queue(struct heap *h, unsigned cls) {
     return &h->medium_slabs[cls - VT_N_SMALL];
 }
 
-/* Freed blocks of s that the next mallocs will want: they are resident anyway. */
-static void stock_magazine(struct heap *h, struct slab *s) {
-    struct magazine *m = magazine_of(h, s->cls);
-    unsigned n = VT_HARDEN < 2 ? (m->most + 1u) / 2 : 0;
-    bool is_zero;
-    if (s->free == NULL) return;
-    /* one stays for the malloc that brought us here */
-    for (; n > m->n && link_next(s->free, s->cls) != NULL;)
-        magazine_put(m, vt__slab_take(s, &is_zero));
-}
-
 static struct slab *new_slab(struct queue *q, uintptr_t owner, unsigned cls) {
     struct slab *s = vt__slab_new(owner, cls);
     if (s == NULL) return NULL;
@@ -87,11 +76,24 @@ static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
     return b;
 }
 
+/* Fills half of the magazine with freed blocks, which are resident: the next mallocs will want them. A slab holds few, so it may take
+ * several; those that have waited longest come first. */
+static void stock_magazine(struct heap *h, struct queue *q, unsigned cls) {
+    struct magazine *m = magazine_of(h, cls);
+    unsigned n = VT_HARDEN < 2 ? (m->most + 1u) / 2 : 0;
+    bool is_zero;
+    for (slab_id i = q->first, next; i != 0 && m->n < n; i = next) {
+        struct slab *s = vt__slab(i);
+        next = s->next;
+        while (s->free != NULL && m->n < n) magazine_put(m, take(q, s, &is_zero));
+    }
+}
+
 /* A block for malloc, and some for the magazine. */
 static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, bool *is_zero) {
     unsigned cls = s->cls, n_before = magazine_of(h, cls)->n;
-    stock_magazine(h, s);
     struct block *b = take(q, s, is_zero);
+    stock_magazine(h, q, cls);
     size_t n = magazine_of(h, cls)->n - n_before + 1;
     h->bytes.allocated += n * vt__classes[cls].block_bytes;
     h->medium_held += (int64_t)(n * vt__classes[cls].block_bytes);
@@ -170,6 +172,15 @@ static void release(struct slab *s) {
     vt__slab_release(s);
 }
 
+/* Empty ones, in no queue. */
+static void release_chain(slab_id first) {
+    while (first != 0) {
+        struct slab *s = vt__slab(first);
+        first = s->next;
+        release(s);
+    }
+}
+
 /* Of slabs that all threads share, linked. */
 static void give_shared(unsigned cls, struct block *list) {
     struct medium *m = medium_of(cls);
@@ -187,11 +198,7 @@ static void give_shared(unsigned cls, struct block *list) {
         empty = vt__slab_id(s);
     }
     vt_unlock(&m->lock);
-    while (empty != 0) {
-        struct slab *s = vt__slab(empty);
-        empty = s->next;
-        release(s);
-    }
+    release_chain(empty);
 }
 
 static void push(struct block **list, struct block *b) {
@@ -246,10 +253,21 @@ static struct slab *keep_instead(struct slab *s) {
     return before;
 }
 
-void vt__sampled_give(struct slab *s, struct block *b) {
-    struct slab *empty = NULL;
+void vt__sampled_give_some(struct block *const *b, unsigned n) {
+    slab_id empty = 0;
     vt_lock(&sampled.lock);
-    if (give(&sampled.queue[s->cls], s, b)) empty = keep_instead(s);
+    for (unsigned i = 0; i < n; i++) {
+        struct slab *s = vt__slab(vt__slice_of(b[i])); /* each starts in the first slice of its slab */
+        struct slab *gone = give(&sampled.queue[s->cls], s, b[i]) ? keep_instead(s) : NULL;
+        if (gone == NULL) continue;
+        gone->next = empty;
+        empty = vt__slab_id(gone);
+    }
     vt_unlock(&sampled.lock);
-    if (empty != NULL) release(empty);
+    release_chain(empty);
+}
+
+void vt__sampled_give(struct slab *s, struct block *b) {
+    (void)s;
+    vt__sampled_give_some(&b, 1);
 }

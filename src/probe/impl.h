@@ -58,7 +58,9 @@ struct vt_frames;
 struct vt_sample_slot; /* a thread's part of the sums, and its sites of late */
 struct vt_sample_slot *vt__slot_of_thread(void); /* without the lock; NULL: no heap, or no memory */
 struct vt_frames *vt__slot_frames(struct vt_sample_slot *s); /* for its thread's walks */
-uint32_t *vt__slot_site(struct vt_sample_slot *s, uint32_t stack, size_t block_bytes);
+/* One of the sites it had of late; 0: this is none of them. */
+uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key *key);
+void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site);
 /* Before each birth, of a block of so many bytes: is this the peak? */
 bool vt__totals_look(size_t block_bytes, bool has_lock);
 /* One more sample, or one less. `slot` NULL or with the lock: it counts for all at once. */

@@ -178,8 +178,8 @@ static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const vo
                            size_t n_bytes, size_t block_bytes, unsigned n_drawn) {
     if (stack == 0) return false;
     struct vt_site_key key = key_here(stack, block_bytes);
-    uint32_t site = *vt__slot_site(slot, stack, block_bytes);
-    uint32_t id = vt__site_is(site, &key) ? vt__record_find_unlocked(p) : 0;
+    uint32_t site = vt__slot_site(slot, &key);
+    uint32_t id = site != 0 ? vt__record_find_unlocked(p) : 0;
     if (id == 0) return false;
     struct vt_record *r = vt__record(id);
     r->objects = n_drawn * vt__site_weight(site, vt__probe_period(), block_bytes);
@@ -203,7 +203,7 @@ static bool remember(struct vt_sample_slot *slot, uint32_t stack, const void *p,
     vt__site_add(site, r, vt__totals_look(block_bytes, /* has_lock */ true));
     if (watching() != NULL) tell(watching()->allocated, r);
     vt__totals_add(slot, r, /* has_lock */ true);
-    if (slot != NULL) *vt__slot_site(slot, key.stack, block_bytes) = site;
+    if (slot != NULL) vt__slot_note_site(slot, &key, site);
     return true;
 }
 
@@ -262,6 +262,15 @@ enum vt_probe_known vt__probe_rests(const void *p) {
     if (slot == NULL || !vt__box_is_mine()) return end(p, /* is_forgotten */ false);
     bury(vt__record(id), slot, /* has_lock */ false);
     return VT_KNOWN_MINE;
+}
+
+void vt__probe_forgets(struct block *const *p, unsigned n) {
+    vt_lock(&vt__probe_lock);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t id = vt__record_find(p[i]);
+        if (id != 0) vt__record_drop(id);
+    }
+    vt_unlock(&vt__probe_lock);
 }
 
 void vt__sample_forget(void) {

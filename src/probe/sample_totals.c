@@ -24,7 +24,7 @@
 #define PART_SAMPLES 4
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
-#define SITES_OF_LATE 64
+#define SITES_OF_LATE 128 /* pairs; the newer one first */
 
 struct sums {
     uint64_t n_samples, n_live; /* may be below 0 in a slot */
@@ -36,7 +36,7 @@ struct vt_sample_slot {
     /* written by its thread, read by any */
     struct sums part;
     /* its thread's alone */
-    uint32_t site[SITES_OF_LATE];
+    uint32_t site[SITES_OF_LATE][2];
     /* under the lock */
     struct vt_sample_slot *next;
     struct vt_frames frames; /* last: of its pages those are touched that a stack needs */
@@ -111,8 +111,21 @@ struct vt_frames *vt__slot_frames(struct vt_sample_slot *s) {
     return &s->frames;
 }
 
-uint32_t *vt__slot_site(struct vt_sample_slot *s, uint32_t stack, size_t block_bytes) {
-    return &s->site[vt__mix((uint64_t)stack << 32 | block_bytes) % SITES_OF_LATE];
+static unsigned place_of(const struct vt_site_key *key) {
+    return vt__mix((uint64_t)key->stack << 32 | key->block_bytes) % SITES_OF_LATE;
+}
+
+uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key *key) {
+    const uint32_t *site = s->site[place_of(key)];
+    if (vt_likely(vt__site_is(site[0], key))) return site[0];
+    return vt__site_is(site[1], key) ? site[1] : 0;
+}
+
+void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site) {
+    uint32_t *at = s->site[place_of(key)];
+    if (at[0] == site) return;
+    at[1] = at[0];
+    at[0] = site;
 }
 
 /* ---- triggers ---- */
