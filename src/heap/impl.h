@@ -1,7 +1,7 @@
 /* impl.h - the heap's structures, shared between the files of this room.
  *
  *   window   one reservation; chunk = 2 MiB of it; slice = 32 KiB, 64 to a chunk
- *   slab     1 or 2 slices cut into blocks of one class; of a small class owned by one heap, else by all (medium.c)
+ *   slab     1 or 2 slices cut into blocks of one class; owned by one heap, of a medium class perhaps by all (medium.c)
  *   run      slices or chunks that are one large block
  *   heap     what one thread allocates from: per small class a list of ready blocks and its slabs, per class a shelf
  *
@@ -173,11 +173,14 @@ struct shelf {
 #ifndef VT_SHELF_MEDIUM_BYTES
 #define VT_SHELF_MEDIUM_BYTES KiB(64)
 #endif
-/* Free medium blocks at hand, newest last; see magazine.h. */
+/* Free medium blocks at hand, newest last; see magazine.h. The last three: see medium.c. */
 struct magazine {
     struct block **slot;
     uint32_t n, most; /* so many may be in it; there are slots for `room` */
     uint32_t room;
+    uint32_t n_trips; /* to the slabs that all threads share */
+    uint32_t n_out;   /* blocks taken from the thread's own slabs */
+    uint32_t n_home;  /* of these, freed by other threads */
 };
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
@@ -260,7 +263,7 @@ struct heap {
     uint64_t random;                  /* the state of chance that they are drawn with */
     struct shelf spare[VT_N_CLASSES]; /* see spare.h */
     size_t spare_bytes;
-    uint32_t spare_hand; /* the class to look at next when they are too much */
+    uint32_t spare_hand;                   /* the class to look at next when they are too much */
     struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
@@ -487,6 +490,9 @@ void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *lis
 /* The same for n blocks of one slab of h's that other threads freed: linked, and marked as free in the slab. */
 void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
                        uint32_t n);
+/* One of `from`'s own slabs of this class with a block to hand out becomes h's. Under the heaps lock. */
+bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls);
+void vt__medium_begin_anew(struct heap *h);                  /* another thread's from now on */
 struct block *vt__sampled_take(unsigned cls, bool *is_zero); /* NULL: no memory */
 void vt__sampled_give(struct slab *s, struct block *b);
 void vt__sampled_give_some(struct block *const *b, unsigned n);
@@ -533,9 +539,9 @@ void vt__heap_do_chores(struct heap *h); /* not entered */
 struct heap *vt__heap_attach(void); /* NULL: no memory */
 struct block *vt__take_shared(
     unsigned cls); /* a block of the common heap, which no thread owns; NULL: none */
-bool vt__adopt(struct heap *h,
-               unsigned cls); /* a slab of a heap without a thread becomes our current */
-void vt__heaps_cool(void);    /* heaps without a thread give up their lists */
+/* A slab of a heap without a thread becomes our current one, or one of our medium ones. */
+bool vt__adopt(struct heap *h, unsigned cls);
+void vt__heaps_cool(void); /* heaps without a thread give up their lists */
 extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */

@@ -1,12 +1,17 @@
-/* medium.c - slabs that belong to nobody: every thread takes from them and gives back to them under a lock.
+/* medium.c - slabs of medium blocks, a thread's own or everybody's, and those of sampled blocks.
  *
- *   medium    blocks of 1 to 64 KiB; a lock per class; threads keep a few of them in their magazines (magazine.h)
+ *   own       blocks of 1 to 64 KiB; the thread takes from them and gives back to them without a lock. What others free comes home
+ *             as it does to small slabs (remote.c)
+ *   shared    the same blocks; every thread takes and gives under the lock of the class
  *   sampled   blocks of any class that the probes watch: their owner is nobody's tag, so free meets them on its slow path
  *
- * A slab of 32 KiB holds few medium blocks. If each thread had its own slabs of each class, most of that memory would lie
- * idle; docs/decisions/medium.md has the numbers. The only thread of a program has its own, though, and needs no lock.
+ * Threads keep free blocks of both in their magazines (magazine.h), and come here for many at a time.
  *
- * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock.   Locks: medium, sampled.
+ * A slab of 32 KiB holds few medium blocks. If each thread had its own of each class, most of that memory would lie idle. So a
+ * thread shares, class by class, until it has come back SHARED_TRIPS times; and it shares where it hands its blocks over: what
+ * others freed would lie idle with a thread that sleeps. docs/decisions/medium.md has the numbers.
+ *
+ * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock, or by their thread.   Locks: medium, sampled.
  */
 #include "heap/fast.h"
 #include "heap/impl.h"
@@ -14,6 +19,10 @@
 #include "heap/magazine.h"
 
 #define N_MEDIUM VT_N_MEDIUM
+#define SHARED_TRIPS 16
+/* A class is handed over when so many blocks came home, and that part of those that went out. */
+#define HOME_MIN 8
+#define HOME_PART 8
 
 /* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
@@ -109,10 +118,53 @@ static struct block *take_shared(struct heap *h, unsigned cls, bool *is_zero) {
     return b;
 }
 
-/* The only thread of a program needs no lock. Others share: of slabs of its own, what others freed would stay with a thread that sleeps. */
+static bool is_handed_over(const struct magazine *m) {
+    return m->n_home >= HOME_MIN && m->n_home >= m->n_out / HOME_PART;
+}
+
+/* What is in slabs of its own comes first. The only thread of a program has nobody to share with. */
 static bool wants_shared(struct heap *h, unsigned cls) {
+    struct magazine *m = magazine_of(h, cls);
     bool is_alone = h->is_first && vt__heaps_first() == h;
-    return !is_alone && own_queue(h, cls)->first == 0;
+    if (is_alone || own_queue(h, cls)->first != 0) return false;
+    return m->n_trips < SHARED_TRIPS || is_handed_over(m);
+}
+
+bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
+    struct queue *q = own_queue(from, cls);
+    if (q->first == 0) return false;
+    struct slab *s = vt__slab(q->first);
+    queue_unlink(q, s);
+    vt__slab_change_owner(s, own(h));
+    queue_append(own_queue(h, cls), s);
+    return true;
+}
+
+/* One with a block to hand out. NULL: no memory. */
+static struct slab *own_slab(struct heap *h, unsigned cls) {
+    struct queue *q = own_queue(h, cls);
+    if (q->first == 0) (void)vt__adopt(h, cls);
+    return slab_to_take_from(q, own(h), cls);
+}
+
+static struct block *take_own(struct heap *h, unsigned cls, bool *is_zero) {
+    struct magazine *m = magazine_of(h, cls);
+    struct slab *s = own_slab(h, cls);
+    if (s == NULL) return NULL;
+    unsigned n_before = m->n;
+    struct block *b = take_some(h, own_queue(h, cls), s, is_zero);
+    m->n_out += m->n - n_before + 1;
+    if (m->n_out >= UINT32_MAX / 2) m->n_out /= 2, m->n_home /= 2;
+    return b;
+}
+
+/* The next thread of this heap will perhaps do as the last one did. */
+void vt__medium_begin_anew(struct heap *h) {
+    for (unsigned i = 0; i < N_MEDIUM; i++) {
+        struct magazine *m = &h->magazine[i];
+        m->n_trips /= 2;
+        m->n_out = m->n_home = 0;
+    }
 }
 
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
@@ -121,11 +173,11 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);
     if (wants_shared(h, cls)) {
+        struct magazine *m = magazine_of(h, cls);
+        if (m->n_trips < SHARED_TRIPS) m->n_trips++;
         b = take_shared(h, cls, &is_zero);
     } else {
-        struct queue *q = own_queue(h, cls);
-        struct slab *s = slab_to_take_from(q, own(h), cls);
-        if (s != NULL) b = take_some(h, q, s, &is_zero);
+        b = take_own(h, cls, &is_zero);
     }
     if (out_is_zero != NULL) *out_is_zero = is_zero;
     return b;
@@ -237,6 +289,7 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
     s->free = head;
     s->room -= n;
     h->medium_held -= (int64_t)(n * vt__classes[s->cls].block_bytes);
+    magazine_of(h, s->cls)->n_home += n;
     if (s->room > 0) return;
     queue_unlink(q, s);
     release(s);
@@ -257,7 +310,8 @@ void vt__sampled_give_some(struct block *const *b, unsigned n) {
     slab_id empty = 0;
     vt_lock(&sampled.lock);
     for (unsigned i = 0; i < n; i++) {
-        struct slab *s = vt__slab(vt__slice_of(b[i])); /* each starts in the first slice of its slab */
+        struct slab *s =
+            vt__slab(vt__slice_of(b[i])); /* each starts in the first slice of its slab */
         struct slab *gone = give(&sampled.queue[s->cls], s, b[i]) ? keep_instead(s) : NULL;
         if (gone == NULL) continue;
         gone->next = empty;

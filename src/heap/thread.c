@@ -223,6 +223,7 @@ void vt__heap_detach_thread(void) {
     if (h == NULL || !vt__enter()) return;
     vt__secure_flush(h); /* what was kept may come onto the shelves */
     vt__shelves_clear(h);
+    vt__medium_begin_anew(h);
     vt__own_caches_clear(h);
     size_t warm_bytes = bytes_to_stay_warm(h);
     if (warm_bytes == 0) vt__heap_drop_empty(h, /* has_heaps_lock */ false);
@@ -277,6 +278,7 @@ struct block *vt__take_shared(unsigned cls) {
 /* Under the heaps lock. */
 static bool adopt_from(struct heap *h, struct heap *from, unsigned cls) {
     struct slab *s;
+    if (cls >= VT_N_SMALL) return vt__medium_take_over(h, from, cls);
     if (from->bin[cls].partial != 0) {
         s = vt__slab(from->bin[cls].partial);
         vt__queue_remove(from, s);

@@ -24,7 +24,7 @@
 #define PART_SAMPLES 4
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
-#define SITES_OF_LATE 128 /* pairs; the newer one first */
+#define SITES_OF_LATE 128           /* pairs; the newer one first */
 
 struct sums {
     uint64_t n_samples, n_live; /* may be below 0 in a slot */

@@ -55,6 +55,100 @@ TEST(medium, threads_share_slabs) {
     assert_int_equal(n_used_slices(), before);
 }
 
+/* ---- a thread's own ---- */
+
+static uintptr_t owner_of_block(const void *p) {
+    return atomic_load_explicit(&slab_of(p)->owner, memory_order_relaxed);
+}
+
+static void *come_back(void *unused) {
+    void *at[SHARED_TRIPS + 1];
+    for (int i = 0; i <= SHARED_TRIPS; i++) at[i] = vt__malloc(9000);
+    assert_int_equal(owner_of_block(at[0]), VT_OWNER_MEDIUM); /* used up by the first few */
+    assert_int_equal(owner_of_block(at[SHARED_TRIPS]), own(vt__tls.real));
+    for (int i = 0; i <= SHARED_TRIPS; i++) vt__free(at[i]);
+    vt__shelves_clear(vt__tls.real);
+    assert_int_equal(own_queue(vt__tls.real, vt__class_of(9000))->first, 0);
+    return unused;
+}
+
+TEST_WITH(medium, a_thread_that_comes_back_gets_slabs_of_its_own, "VITRINE_SAMPLE=0") {
+    start_empty();
+    size_t before = n_used_slices();
+    unit_in_thread(come_back, NULL);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+#define N_HANDED 200
+static _Atomic(void *) handed[N_HANDED];
+static pthread_barrier_t turn;
+
+static void *free_handed(void *unused) {
+    for (int i = 0; i < N_HANDED; i++) {
+        pthread_barrier_wait(&turn);
+        vt__free(atomic_load(&handed[i]));
+        vt__shelves_clear(vt__tls.real); /* home */
+        pthread_barrier_wait(&turn);
+    }
+    return unused;
+}
+
+static void *hand_over(void *unused) {
+    pthread_t id;
+    pthread_barrier_init(&turn, NULL, 2);
+    pthread_create(&id, NULL, free_handed, NULL);
+    unsigned n_own = 0;
+    for (int i = 0; i < N_HANDED; i++) {
+        void *p = vt__malloc(40000); /* a slab each */
+        n_own += owner_of_block(p) != VT_OWNER_MEDIUM;
+        atomic_store(&handed[i], p);
+        pthread_barrier_wait(&turn);
+        pthread_barrier_wait(&turn);
+    }
+    pthread_join(id, NULL);
+    assert_true_msg(n_own > 0 && n_own <= HOME_MIN + 2,
+                    "expected up to %u blocks of own slabs, seen %u", HOME_MIN + 2, n_own);
+    return unused;
+}
+
+/* What others freed would wait with its owner until that comes again, perhaps never. */
+TEST_WITH(medium, a_thread_that_hands_its_blocks_over_shares_slabs, "VITRINE_SAMPLE=0") {
+    start_empty();
+    size_t before = n_used_slices();
+    unit_in_thread(hand_over, NULL);
+    vt__heap_release_all();
+    assert_int_equal(n_used_slices(), before);
+}
+
+static void *make_and_end(void *blocks) {
+    struct blocks *b = blocks;
+    *b = take_blocks(40, 9000);
+    return NULL;
+}
+
+static void *take_what_was_left(void *blocks) {
+    struct blocks *theirs = blocks;
+    vt__heap_release_all();
+    for (size_t i = 0; i < theirs->n; i += 2) vt__free(theirs->at[i]);
+    vt__shelves_clear(vt__tls.real); /* home, to a heap without a thread */
+    size_t n_slices = n_used_slices();
+    struct blocks ours = take_blocks(15, 9000);
+    assert_int_equal(n_used_slices(), n_slices);
+    free_blocks(ours);
+    for (size_t i = 1; i < theirs->n; i += 2) vt__free(theirs->at[i]);
+    return NULL;
+}
+
+TEST_WITH(medium, what_an_ended_thread_left_is_used_again, "VITRINE_SAMPLE=0") {
+    struct blocks theirs;
+    start_empty();
+    unit_in_thread(make_and_end, &theirs);
+    unit_in_thread(take_what_was_left, &theirs);
+}
+
+/* ---- blocks that change hands ---- */
+
 #define N_SLOTS 64
 static _Atomic(void *) slots[N_SLOTS];
 
