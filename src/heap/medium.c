@@ -8,7 +8,7 @@
  * Threads keep free blocks of both in their magazines (magazine.h), and come here for many at a time.
  *
  * A slab of 32 KiB holds few medium blocks. If each thread had its own of each class, most of that memory would lie idle. So a
- * thread shares, class by class, until it has come back SHARED_TRIPS times; and it shares where it hands its blocks over: what
+ * thread shares, class by class, until it has come back SHARED_TRIPS times and what is shared is used up; and it shares where it hands its blocks over: what
  * others freed would lie idle with a thread that sleeps. docs/decisions/medium.md has the numbers.
  *
  * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock, or by their thread.   Locks: medium, sampled.
@@ -19,7 +19,7 @@
 #include "heap/magazine.h"
 
 #define N_MEDIUM VT_N_MEDIUM
-#define SHARED_TRIPS 16
+#define SHARED_TRIPS 8
 /* A class is handed over when so many blocks came home, and that part of those that went out. */
 #define HOME_MIN 8
 #define HOME_PART 8
@@ -122,12 +122,19 @@ static bool is_handed_over(const struct magazine *m) {
     return m->n_home >= HOME_MIN && m->n_home >= m->n_out / HOME_PART;
 }
 
+/* A hint: no lock is held. */
+VT_READS_RACILY static bool shared_are_used_up(unsigned cls) {
+    return medium_of(cls)->queue.first == 0;
+}
+
 /* What is in slabs of its own comes first. The only thread of a program has nobody to share with. */
 static bool wants_shared(struct heap *h, unsigned cls) {
     struct magazine *m = magazine_of(h, cls);
     bool is_alone = h->is_first && vt__heaps_first() == h;
     if (is_alone || own_queue(h, cls)->first != 0) return false;
-    return m->n_trips < SHARED_TRIPS || is_handed_over(m);
+    /* what is there is used up first, if that is not too long */
+    unsigned n_trips = shared_are_used_up(cls) ? SHARED_TRIPS : 2 * SHARED_TRIPS;
+    return m->n_trips < n_trips || is_handed_over(m);
 }
 
 bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
@@ -172,9 +179,9 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     struct block *b = NULL;
     if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
         vt__remote_collect(h, /* has_heaps_lock */ false);
-    if (wants_shared(h, cls)) {
+    if (wants_shared(h, cls) && !(shared_are_used_up(cls) && vt__adopt(h, cls))) {
         struct magazine *m = magazine_of(h, cls);
-        if (m->n_trips < SHARED_TRIPS) m->n_trips++;
+        if (m->n_trips < 2 * SHARED_TRIPS) m->n_trips++;
         b = take_shared(h, cls, &is_zero);
     } else {
         b = take_own(h, cls, &is_zero);

@@ -62,11 +62,11 @@ static uintptr_t owner_of_block(const void *p) {
 }
 
 static void *come_back(void *unused) {
-    void *at[SHARED_TRIPS + 1];
-    for (int i = 0; i <= SHARED_TRIPS; i++) at[i] = vt__malloc(9000);
+    void *at[2 * SHARED_TRIPS + 1];
+    for (int i = 0; i <= 2 * SHARED_TRIPS; i++) at[i] = vt__malloc(9000);
     assert_int_equal(owner_of_block(at[0]), VT_OWNER_MEDIUM); /* used up by the first few */
-    assert_int_equal(owner_of_block(at[SHARED_TRIPS]), own(vt__tls.real));
-    for (int i = 0; i <= SHARED_TRIPS; i++) vt__free(at[i]);
+    assert_int_equal(owner_of_block(at[2 * SHARED_TRIPS]), own(vt__tls.real));
+    for (int i = 0; i <= 2 * SHARED_TRIPS; i++) vt__free(at[i]);
     vt__shelves_clear(vt__tls.real);
     assert_int_equal(own_queue(vt__tls.real, vt__class_of(9000))->first, 0);
     return unused;
