@@ -483,9 +483,9 @@ VT_NOINLINE static void free_to_full_magazine(struct heap *h, struct slab *s, st
     vt__poll();
 }
 
-VT_NOINLINE static void shelf_overflow(struct heap *h, unsigned cls) {
+VT_NOINLINE static void shelves_overflow(struct heap *h) {
     if (!vt__enter()) return; /* a signal handler: the next free will do it */
-    vt__shelf_trim(h, cls);
+    vt__shelves_send(h);
     vt__leave();
     vt__poll();
 }
@@ -521,7 +521,7 @@ static VT_NOINLINE void free_rest(void *p, struct slab *s, uintptr_t owner) {
         free_to_full_magazine(h, s, p);
     } else {
         shelf_push(h, s->cls, p);
-        if (vt_unlikely(shelf_is_too_full(h, s->cls))) shelf_overflow(h, s->cls);
+        if (vt_unlikely(shelves_are_too_full(h))) shelves_overflow(h);
     }
 }
 

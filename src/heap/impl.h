@@ -187,8 +187,9 @@ struct magazine {
 #define VT_SHELF_MAX 32
 #endif
 #ifndef VT_SHELVES_BYTES
-#define VT_SHELVES_BYTES KiB(256) /* all shelves of a thread together */
+#define VT_SHELVES_BYTES KiB(64) /* all shelves of a thread together */
 #endif
+#define VT_SHELVES_BLOCKS 128 /* the same */
 
 /* Free slices at hand, by how many are in a row; see stock.h. */
 #define VT_STOCK_KINDS 2
@@ -256,7 +257,8 @@ struct heap {
     struct shelf shelf[VT_N_SMALL];
     uintptr_t shelf_salt; /* of their links, see shelf.h */
     size_t shelf_bytes;   /* on all shelves */
-    uint32_t shelf_hand;  /* the class to look at next when they hold too much together */
+    uint32_t shelf_n;     /* blocks */
+    uint64_t shelf_used;  /* bit for each that may hold something */
     struct stock stock[VT_STOCK_KINDS];
     uint32_t n_refills;
     uint32_t sample_epoch;            /* of the rate that countdowns were drawn with */
@@ -287,7 +289,9 @@ struct heap {
     size_t warm_bytes;  /* carved in slabs it waits with; 0: none; under the heaps lock */
     /* any thread */
     VT_ALIGNED(VT_CACHE_LINE)
-    _Atomic slab_id pending; /* slabs with remote frees, for us to collect */
+    _Atomic uint64_t inbox; /* blocks that others freed, for us to collect; see remote.c */
+    _Atomic uint32_t unseen_since_ms; /* that something is there; 0: we have looked */
+    _Atomic slab_id pending;          /* slabs with remote frees, the same */
     _Atomic uint32_t state;
     _Atomic uint32_t n_whole_pending; /* slabs that came back whole since we last looked */
     _Atomic uint64_t n_remote_frees;  /* blocks of ours that other threads freed */
@@ -479,8 +483,8 @@ void vt__slab_join(struct heap *h, struct slab *s); /* and into the queue where 
 /* shelf.c */
 void vt__send_home(unsigned cls, struct block *list,
                    uintptr_t salt); /* linked as on a shelf: to their owners, or to medium slabs */
-void vt__shelf_trim(struct heap *h, unsigned cls); /* it is too full */
-void vt__shelves_clear(struct heap *h);            /* all blocks go home */
+void vt__shelves_send(struct heap *h);  /* they are too full */
+void vt__shelves_clear(struct heap *h); /* all blocks go home */
 
 /* medium.c */
 void vt__medium_open(void);
@@ -501,13 +505,30 @@ void vt__medium_fork_prepare(void);
 void vt__medium_fork_done(bool is_child);
 
 /* remote.c */
-void vt__remote_send(unsigned cls, struct block *list,
-                     uintptr_t salt); /* small blocks of other heaps, linked as on a shelf */
+/* Blocks of other heaps on their way home, by heap. Blocks of a list that is linked as on a shelf join, and are sent when
+ * there is no room; at last all of them are. */
+#define VT_N_MAILS 8
+struct vt_mail {
+    struct heap *to;
+    struct block *head, *tail;
+    uint32_t n;
+};
+void vt__mail_add(struct vt_mail mail[VT_N_MAILS], unsigned cls, struct block *list,
+                  uintptr_t salt);
+void vt__mail_send(struct vt_mail mail[VT_N_MAILS]);
+void vt__remote_send(unsigned cls, struct block *list, uintptr_t salt); /* both */
+/* All that waits in inboxes goes to the slabs, where it is counted. With no lock held. */
+void vt__remote_sort(void);
 uint64_t vt__remote_count(uint64_t remote_word);
 bool vt__remote_is_discarded(uint64_t remote_word);
 VT_NORETURN void vt__remote_double_free(const struct slab *s, uint64_t remote_word);
 void vt__remote_collect(struct heap *h,
                         bool has_heaps_lock); /* what others freed of h's, by h's owner */
+VT_INLINE bool vt__has_remote(struct heap *h) {
+    /* relaxed: who comes too early comes again */
+    return atomic_load_explicit(&h->inbox, memory_order_relaxed) != 0 ||
+           atomic_load_explicit(&h->pending, memory_order_relaxed) != 0;
+}
 
 /* draw.c: which mallocs are sampled */
 void vt__draws_init(struct heap *h);

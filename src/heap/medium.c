@@ -177,7 +177,7 @@ void vt__medium_begin_anew(struct heap *h) {
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     struct block *b = NULL;
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+    if (vt__has_remote(h))
         vt__remote_collect(h, /* has_heaps_lock */ false);
     if (wants_shared(h, cls) && !(shared_are_used_up(cls) && vt__adopt(h, cls))) {
         struct magazine *m = magazine_of(h, cls);

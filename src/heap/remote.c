@@ -1,22 +1,26 @@
 /* remote.c - blocks freed by another thread than the one whose heap they come from.
  *
- * The freeing thread puts them on its shelf and uses them itself. What it has too much of it sends home, sorted by slab: one
- * compare-and-swap puts a batch on the slab's `remote` list, and the first batch since the owner last looked puts the
- * slab on the owner's `pending` stack. The owner's next refill collects slabs, not blocks.
+ * The freeing thread puts them on its shelves. What it has too much of it sends home, sorted by heap: one compare-and-swap puts a
+ * batch of blocks, of whatever slabs, into the `inbox` of the heap. The owner's next refill takes all of it.
+ *
+ *   inbox    63..48 count                                                                     47..0 first block
+ *
+ * Where many wait for a while, the owner seems to sleep. Then, and before somebody counts, the blocks go on to their slabs:
  *
  *   remote   63..49 count   48 queued: the slab is on, or on its way to, some pending stack   47..0 first block
  *
- * A slab whose blocks have all come back that way, and whose owner does not look (it sleeps, perhaps for good), is
- * discarded by the thread that freed the last one: its pages go back to the system, and a mark takes the list's place.
+ * The first batch of a slab puts it on the owner's `pending` stack, which the owner collects as well. A slab whose blocks have all
+ * come back that way, and whose owner does not look (it sleeps, perhaps for good), is discarded by the thread that sent the last
+ * one: its pages go back to the system, and a mark takes the list's place.
  *
  * While a block is on its way its second word bears a mark and its link a salt (shelf.h): a second free finds the mark; if it does not
  * look for one, because it is the owner's, it writes another link, and then the batch does not lead on where it did. The owner makes
  * links of its own of them.
  *
- * A slab may change owner (its thread ended, another adopted it) while it is on the old owner's stack: whoever collects
- * it forwards it to the new one. `queued` keeps a slab from being on two stacks.
+ * A slab may change owner (its thread ended, another adopted it) while blocks of it are in the old owner's inbox, or it is on the
+ * old owner's stack: whoever collects forwards to the new one. `queued` keeps a slab from being on two stacks.
  *
- * Climate: malloc.   Owns: slab.remote, heap.pending.   Locks: none, but for heaps without a thread (thread.c).
+ * Climate: malloc.   Owns: heap.inbox, slab.remote, heap.pending.   Locks: none, but for heaps without a thread (thread.c).
  */
 #include "heap/fast.h"
 #include "heap/shelf.h"
@@ -28,6 +32,10 @@
 #define QUEUED (UINT64_C(1) << 48)
 #define COUNT_SHIFT 49
 #define WHOLE_PENDING_MAX 16 /* slabs */
+#define MAILED_SHIFT 48
+#define MAILED_MAX 60000  /* blocks in an inbox: there are bits for a few more */
+#define ASLEEP_BLOCKS 512 /* in the inbox of who does not look ... */
+#define ASLEEP_MS 20      /* ... for so long */
 
 /* In place of the first block: */
 #define DISCARDING 1 /* somebody is giving the pages back: come again later */
@@ -126,7 +134,7 @@ static void send(struct slab *s, struct block *head, struct block *tail, uint64_
     }
 }
 
-/* ---- the freeing side ---- */
+/* ---- to slabs ---- */
 
 /* Blocks of one slab on their way home. */
 struct batch {
@@ -153,19 +161,111 @@ static bool is_of_a_heap(const struct slab *s, unsigned cls) {
     return owner > VT_OWNER_SAMPLED && (owner & VT_OWNER_OWN) != VT_OWNER_OWN && s->cls == cls;
 }
 
-void vt__remote_send(unsigned cls, struct block *list, uintptr_t salt) {
+static uint64_t mailed(uint64_t inbox) { return inbox >> MAILED_SHIFT; }
+
+/* The block behind b in an inbox, which has `left` more. s: the slab of b, which starts in its first slice. */
+static struct block *next_mailed(const struct slab *s, const struct block *b, uint64_t left) {
+    struct block *next = shelf_next(b, s->cls, VT_SALT_REMOTE);
+    if ((next == NULL) != (left == 0)) vt__double_free(b, s); /* it stands there twice */
+    return next;
+}
+
+/* What was in an inbox goes on to the slabs. */
+static void sort(uint64_t inbox) {
     struct batch batch[N_BATCHES];
+    struct block *b = block_of(inbox);
     for (unsigned i = 0; i < N_BATCHES; i++) batch[i].slab = NULL;
-    while (list != NULL) {
-        struct block *b = list;
+    for (uint64_t left = mailed(inbox); left-- > 0;) {
         slab_id i = vt__slice_of(b);
-        list = shelf_next(b, cls, salt);
-        if (VT_HARDEN > 0 && !is_of_a_heap(vt__slab(i), cls))
-            vt__already_free(b, vt__class_bytes(cls));
-        add_to_batch(&batch[i % N_BATCHES], vt__slab(i), b);
+        struct slab *s = vt__slab(i);
+        if (VT_HARDEN > 0 && !is_of_a_heap(s, s->cls)) vt__no_block(b);
+        struct block *next = next_mailed(s, b, left);
+        add_to_batch(&batch[i % N_BATCHES], s, b);
+        b = next;
     }
     for (unsigned i = 0; i < N_BATCHES; i++)
         if (batch[i].slab != NULL) send(batch[i].slab, batch[i].head, batch[i].tail, batch[i].n);
+}
+
+/* All of it, for who takes it. */
+static uint64_t empty_inbox(struct heap *h) {
+    /* acquire: pairs with the release in post: the blocks' links are visible. seq_cst: see vt__remote_collect. */
+    if (atomic_load_explicit(&h->inbox, memory_order_seq_cst) == 0) return 0;
+    return atomic_exchange_explicit(&h->inbox, 0, memory_order_seq_cst);
+}
+
+void vt__remote_sort(void) {
+    for (struct heap *h = vt__heaps_first(); h != NULL; h = h->next) sort(empty_inbox(h));
+}
+
+/* ---- to inboxes ---- */
+
+/* Has the owner not looked for a while, though there was something? relaxed: a hint */
+static bool has_not_looked(struct heap *h) {
+    uint32_t now = (uint32_t)vt__os_now_ms() | 1;
+    uint32_t since = atomic_load_explicit(&h->unseen_since_ms, memory_order_relaxed);
+    if (since == 0) atomic_store_explicit(&h->unseen_since_ms, now, memory_order_relaxed);
+    return since != 0 && now - since >= ASLEEP_MS;
+}
+
+/* n blocks, linked. The heap may have lost its thread: then whoever has the heaps lock acts for it. */
+static void post(struct heap *to, struct block *head, struct block *tail, uint64_t n,
+                 bool has_heaps_lock) {
+    uint64_t old = atomic_load_explicit(&to->inbox, memory_order_relaxed), new;
+    do {
+        if (vt_unlikely(mailed(old) + n > MAILED_MAX)) {
+            tail->link = link_salted(NULL, tail, VT_SALT_REMOTE);
+            sort(n << MAILED_SHIFT | (uint64_t)(uintptr_t)head);
+            return;
+        }
+        tail->link = link_salted(block_of(old), tail, VT_SALT_REMOTE);
+        new = (mailed(old) + n) << MAILED_SHIFT | (uint64_t)(uintptr_t)head;
+        /* release: the blocks' links are visible before the owner can reach them; pairs with empty_inbox. seq_cst: we read the
+         * heap's state after the blocks can be found; pairs with vt__heap_detach_thread, as push_pending does. */
+    } while (!atomic_compare_exchange_weak_explicit(&to->inbox, &old, new, memory_order_seq_cst,
+                                                    memory_order_relaxed));
+    if (vt_unlikely(is_pooled(to))) {
+        if (has_heaps_lock)
+            vt__remote_collect(to, true);
+        else
+            vt__heap_collect_pooled(to);
+        return;
+    }
+    if (has_not_looked(to) && mailed(new) >= ASLEEP_BLOCKS) sort(empty_inbox(to));
+}
+
+static void mail_one(struct vt_mail *m) {
+    if (m->to != NULL) post(m->to, m->head, m->tail, m->n, /* has_heaps_lock */ false);
+    m->to = NULL;
+}
+
+void vt__mail_add(struct vt_mail mail[VT_N_MAILS], unsigned cls, struct block *list,
+                  uintptr_t salt) {
+    while (list != NULL) {
+        struct block *b = list;
+        const struct slab *s = vt__slab(vt__slice_of(b));
+        list = shelf_next(b, cls, salt);
+        if (VT_HARDEN > 0 && !is_of_a_heap(s, cls)) vt__already_free(b, vt__class_bytes(cls));
+        struct heap *to = heap_of_owner(atomic_load_explicit(&s->owner, memory_order_acquire));
+        struct vt_mail *m = &mail[((uintptr_t)to / sizeof(struct heap)) % VT_N_MAILS];
+        if (m->to != to) {
+            mail_one(m);
+            *m = (struct vt_mail){to, NULL, b, 0};
+        }
+        b->link = link_salted(m->head, b, VT_SALT_REMOTE);
+        m->head = b;
+        m->n++;
+    }
+}
+
+void vt__mail_send(struct vt_mail mail[VT_N_MAILS]) {
+    for (unsigned i = 0; i < VT_N_MAILS; i++) mail_one(&mail[i]);
+}
+
+void vt__remote_send(unsigned cls, struct block *list, uintptr_t salt) {
+    struct vt_mail mail[VT_N_MAILS] = {{NULL, NULL, NULL, 0}};
+    vt__mail_add(mail, cls, list, salt);
+    vt__mail_send(mail);
 }
 
 /* ---- the owner's side ---- */
@@ -180,38 +280,100 @@ static void check_comes_back(struct slab *s, struct block *b) {
 
 /* A block in the list that the owner's malloc takes from is not free for the bits. One that came back by another way was freed
  * twice: once before it came into the list. */
-static void check_list(const struct slab *s) {
-    const struct heap *h = (struct heap *)atomic_load_explicit(&s->owner, memory_order_relaxed);
-    if (s->state != SLAB_CURRENT || h->list[s->cls] == &vt__nil) return;
-    for (struct block *b = h->list[s->cls]; b != NULL; b = link_next(b, s->cls))
+static void check_list(const struct heap *h, unsigned cls) {
+    const struct slab *s = vt__slab(h->bin[cls].current);
+    if (h->list[cls] == &vt__nil) return;
+    for (struct block *b = h->list[cls]; b != NULL; b = link_next(b, cls))
         if (vt_unlikely(!vt__slab_is_out(s, number_in_slab(b, s)))) vt__double_free(b, s);
 }
 
-/* Blocks others freed join the slab's own free list, each checked as a local free would be. A slab that is empty
- * by then is released, so s may be gone when this returns. */
+/* Where blocks came back, once for all. */
+static void check_lists(const struct heap *h, uint64_t classes) {
+    for (; VT_HARDEN > 0 && classes != 0; classes &= classes - 1)
+        check_list(h, (unsigned)__builtin_ctzll(classes));
+}
+
+/* b becomes one of those that join their slab's free list. */
+static void take_home(struct batch *t, struct block *b) {
+    if (VT_HARDEN > 0) check_comes_back(t->slab, b);
+    b->link = link_encode(t->head, b);
+    if (t->slab->cls < VT_N_SMALL) b->mark = 0; /* a medium one bears it until it is handed out */
+    if (t->n++ == 0) t->tail = b;
+    t->head = b;
+}
+
+/* They are there. A slab that is empty by then is released, so t->slab may be gone when this returns. Answers the class whose
+ * list is to be checked, as a bit. */
+static uint64_t arrive(struct heap *h, struct batch *t) {
+    struct slab *s = t->slab;
+    if (t->n == 0) return 0;
+    if (s->cls >= VT_N_SMALL) {
+        vt__medium_absorb(h, s, t->head, t->tail, t->n);
+        return 0;
+    }
+    uint64_t changed = s->state == SLAB_CURRENT ? UINT64_C(1) << s->cls : 0;
+    vt__slab_put_chain(s, t->head, t->tail, t->n);
+    return changed;
+}
+
+/* Blocks others freed join the slab's own free list, each checked as a local free would be. */
 static void absorb(struct heap *h, struct slab *s, uint64_t remote) {
-    uint64_t n = count_of(remote);
+    struct batch t = {s, NULL, NULL, 0};
     struct block *b = block_of(remote);
     if ((uintptr_t)b == DISCARDED) {
         vt__slab_start_over(s);
         return;
     }
-    struct block *head = b, *tail = b;
-    for (uint64_t left = n; left > 0; left--) {
-        if (VT_HARDEN > 0) check_comes_back(s, b);
+    for (uint64_t left = count_of(remote); left > 0; left--) {
         struct block *next = link_next_salted(b, s->cls, VT_SALT_REMOTE);
         if ((next == NULL) != (left == 1)) vt__double_free(b, s); /* it stands there twice */
-        b->link = link_encode(next, b);
-        if (s->cls < VT_N_SMALL) b->mark = 0; /* a medium one bears it until it is handed out */
-        tail = b;
+        take_home(&t, b);
         b = next;
     }
-    if (s->cls >= VT_N_SMALL) {
-        vt__medium_absorb(h, s, head, tail, (uint32_t)n); /* may release s, as does the other */
-        return;
+    check_lists(h, arrive(h, &t));
+}
+
+static bool is_of(struct heap *h, const struct slab *s) {
+    return heap_of_owner(atomic_load_explicit(&s->owner, memory_order_relaxed)) == h;
+}
+
+/* The slab of b has another owner by now. Answers the block behind b. */
+static VT_COLD struct block *forward(struct slab *s, struct block *b, uint64_t left,
+                                     bool has_heaps_lock) {
+    if (VT_HARDEN > 0 && !is_of_a_heap(s, s->cls)) vt__no_block(b);
+    struct block *next = next_mailed(s, b, left);
+    struct heap *owner = heap_of_owner(atomic_load_explicit(&s->owner, memory_order_acquire));
+    post(owner, b, b, 1, has_heaps_lock);
+    return next;
+}
+
+/* What the inbox has. Blocks of one slab mostly follow one another. */
+static void absorb_mail(struct heap *h, uint64_t inbox, bool has_heaps_lock) {
+    struct batch t = {NULL, NULL, NULL, 0};
+    struct block *b = block_of(inbox);
+    uint64_t changed = 0;
+    for (uint64_t left = mailed(inbox); left-- > 0;) {
+        struct slab *s = vt__slab(vt__slice_of(b));
+        struct block *next;
+        if (s != t.slab) {
+            changed |= arrive(h, &t);
+            t = (struct batch){s, NULL, NULL, 0};
+        }
+        if (vt_likely(is_of(h, s))) {
+            next = next_mailed(s, b, left);
+            take_home(&t, b);
+        } else {
+            next = forward(s, b, left, has_heaps_lock);
+        }
+        b = next;
     }
-    if (VT_HARDEN > 0) check_list(s);
-    vt__slab_put_chain(s, head, tail, (uint32_t)n);
+    check_lists(h, changed | arrive(h, &t));
+}
+
+/* relaxed: a figure, and only the owner adds to it */
+static void count_remote_frees(struct heap *h, uint64_t n) {
+    uint64_t before = atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed);
+    atomic_store_explicit(&h->n_remote_frees, before + n, memory_order_relaxed);
 }
 
 /* The whole list, unless it is being discarded right now: then it stays. */
@@ -227,25 +389,28 @@ static uint64_t take_remote(struct slab *s) {
 }
 
 void vt__remote_collect(struct heap *h, bool has_heaps_lock) {
+    uint64_t inbox = empty_inbox(h);
+    atomic_store_explicit(&h->unseen_since_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&h->n_whole_pending, 0, memory_order_relaxed);
+    if (inbox != 0) {
+        count_remote_frees(h, mailed(inbox));
+        absorb_mail(h, inbox, has_heaps_lock);
+    }
     /* acquire: pairs with the push: pending_next of each slab is visible. seq_cst, because vt__heap_detach_thread has just
      * said that the heap is pooled: a push that comes after this exchange must see that. */
+    if (atomic_load_explicit(&h->pending, memory_order_seq_cst) == 0) return;
     slab_id i = atomic_exchange_explicit(&h->pending, 0, memory_order_seq_cst);
     while (i != 0) {
         struct slab *s = vt__slab(i);
         i = atomic_load_explicit(&s->pending_next,
                                  memory_order_relaxed); /* before somebody may queue it again */
-        if (heap_of_owner(atomic_load_explicit(&s->owner, memory_order_relaxed)) == h) {
+        if (is_of(h, s)) {
             uint64_t remote = take_remote(s);
             if ((remote & BLOCK_MASK) == DISCARDING) {
                 push_pending(s); /* still queued: the next look finds it done */
                 continue;
             }
-            /* relaxed: a figure, and only the owner adds to it */
-            atomic_store_explicit(&h->n_remote_frees,
-                                  atomic_load_explicit(&h->n_remote_frees, memory_order_relaxed) +
-                                      count_of(remote),
-                                  memory_order_relaxed);
+            count_remote_frees(h, count_of(remote));
             absorb(h, s, remote);
             continue;
         }

@@ -36,7 +36,7 @@ static void hand_on(struct heap *h, struct slab *s, struct block *b) {
         return;
     }
     shelf_push(h, cls, b);
-    if (shelf_is_too_full(h, cls)) vt__shelf_trim(h, cls);
+    if (shelves_are_too_full(h)) vt__shelves_send(h);
 }
 
 static void let_go(struct heap *h) {

@@ -1,7 +1,5 @@
-/* shelf.h - free blocks a thread keeps at hand beside its lists, newest first: medium blocks of any slab, and small ones of
- * other threads' slabs.
+/* shelf.h - small blocks of other threads' slabs that a thread freed, newest first, until they go home together (shelf.c).
  *
- * malloc takes from the shelf before it asks anybody else for memory; what becomes too much goes home in batches (shelf.c).
  * A block on a shelf bears a mark in its second word, made of its address and the key: a second free finds it there. A small
  * one keeps it until its owner has it back. Its link is salted with the number of the heap: where a second free puts it on another
  * list, the link is of that one from then on, and whoever follows the first list finds that out (check.c).
@@ -55,16 +53,12 @@ VT_INLINE struct block *shelf_take(const struct heap *h, struct shelf *f, unsign
 VT_INLINE void shelf_push(struct heap *h, unsigned cls, struct block *b) {
     shelf_put(h, &h->shelf[cls], b);
     h->shelf_bytes += vt__classes[cls].block_bytes;
+    h->shelf_used |= UINT64_C(1) << cls;
+    h->shelf_n++;
 }
 
-VT_INLINE struct block *shelf_pop(struct heap *h, unsigned cls) {
-    struct block *b = shelf_take(h, &h->shelf[cls], cls);
-    if (b != NULL) h->shelf_bytes -= vt__classes[cls].block_bytes;
-    return b;
-}
-
-VT_INLINE bool shelf_is_too_full(const struct heap *h, unsigned cls) {
-    return h->shelf[cls].n > vt__classes[cls].shelf_max || h->shelf_bytes > VT_SHELVES_BYTES;
+VT_INLINE bool shelves_are_too_full(const struct heap *h) {
+    return h->shelf_n >= VT_SHELVES_BLOCKS || h->shelf_bytes > VT_SHELVES_BYTES;
 }
 
 #endif

@@ -370,7 +370,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
             return true;
         }
     }
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+    if (vt__has_remote(h))
         vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : NULL;
     if (s == NULL || is_poor(s, n_freed_of_current(s))) s = next_slab(h, cls);
@@ -426,7 +426,7 @@ struct block *vt__slab_take(struct slab *s, bool *is_zero) {
 }
 
 struct block *vt__take_one(struct heap *h, unsigned cls) {
-    if (atomic_load_explicit(&h->pending, memory_order_relaxed) != 0)
+    if (vt__has_remote(h))
         vt__remote_collect(h, is_pooled(h));
     struct bin *bin = &h->bin[cls];
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);

@@ -17,7 +17,7 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
         if (h->bin[c].current != 0)
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
     for (unsigned c = 0; c < VT_N_SMALL; c++)
-        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELF_MAX);
+        classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELVES_BLOCKS);
     for (unsigned i = 0; i < VT_N_MEDIUM; i++) classes[VT_N_SMALL + i].n_cached += h->magazine[i].n;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
         classes[c].n_cached += vt_min(h->spare[c].n, VT_SPARES_MAX_BYTES / vt__class_bytes(c));
@@ -152,6 +152,7 @@ void vt__heap_stats(struct vt_stats *out, struct vt_class_stats classes[VT_N_CLA
         classes[c] = (struct vt_class_stats){.block_bytes = vt__class_bytes(c)};
     /* a handler that comes now and allocates must not wait for our locks */
     bool is_entered = vt__enter();
+    if (is_entered) vt__remote_sort();
     size_t n_steps = add_slices(out, classes);
     size_t n_stocked = add_cached(classes, n_steps);
     for (unsigned c = 0; c < VT_N_CLASSES; c++) {

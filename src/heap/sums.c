@@ -98,6 +98,7 @@ VT_READS_RACILY static size_t add_heap(struct sums *sum, struct heap *h, bool is
 }
 
 static struct sums take(bool is_entered) {
+    if (is_entered) vt__remote_sort();
     struct sums sum = {.used_slices = used_slices()};
     size_t n_steps = add_slices(&sum);
     vt_lock(&vt__heaps_lock);

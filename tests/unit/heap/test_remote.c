@@ -145,6 +145,57 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
     assert_int_equal(n_used_slices(), before - class_row(512)->n_slices);
 }
 
+/* ---- the inbox ---- */
+
+/* Blocks of many classes come home at once, whatever their order. */
+TEST_WITH(remote, what_one_thread_freed_is_one_batch, "VITRINE_SAMPLE=0") {
+    enum { N = VT_SHELVES_BLOCKS };
+    void *at[N];
+    struct blocks b = {at, N, 0};
+    start_empty();
+    for (size_t i = 0; i < N; i++) at[i] = vt__malloc(1 + i * 7 % 500);
+    unit_in_thread(free_in_thread, &b);
+    struct heap *h = vt__tls.real;
+    assert_int_equal(mailed(atomic_load(&h->inbox)), N);
+    assert_int_equal(atomic_load(&h->pending), 0);
+    for (size_t i = 0; i < N; i++) assert_int_equal(atomic_load(&slab_of(at[i])->remote), 0);
+    vt__remote_collect(h, /* has_heaps_lock */ false);
+    assert_int_equal(atomic_load(&h->inbox), 0);
+    assert_int_equal(stats_now().allocated, 0);
+    assert_int_equal(stats_now().n_remote, N);
+    vt__heap_audit();
+}
+
+/* Who counts finds each block at its slab. */
+TEST_WITH(remote, statistics_know_what_waits_in_an_inbox, "VITRINE_SAMPLE=0") {
+    start_empty();
+    struct blocks b = take_blocks(100, 200);
+    size_t cached = stats_now().cached;
+    unit_in_thread(free_in_thread, &b);
+    assert_int_equal(mailed(atomic_load(&vt__tls.real->inbox)), 100);
+    assert_int_equal(stats_now().allocated, 0);
+    assert_int_equal(stats_now().cached, cached + 100 * 208);
+    assert_int_equal(atomic_load(&vt__tls.real->inbox), 0);
+}
+
+TEST_WITH(remote, blocks_whose_slab_has_moved_are_forwarded, "VITRINE_SAMPLE=0") {
+    start_empty();
+    struct blocks b = {NULL, class_row(512)->capacity, 512};
+    unit_in_thread(allocate_and_end, &b);
+    vt__heaps_cool();
+    struct block *block = b.at[b.n - 1];
+    struct slab *s = slab_of(block);
+    struct heap *mine = vt__tls.real;
+    uint32_t before = s->room;
+    assert_ptr_not_equal((struct heap *)atomic_load(&s->owner), mine);
+    block->mark = shelf_mark(block); /* as if it had been ours */
+    block->link = link_salted(NULL, block, VT_SALT_REMOTE);
+    atomic_store(&mine->inbox, UINT64_C(1) << MAILED_SHIFT | (uint64_t)(uintptr_t)block);
+    vt__remote_collect(mine, /* has_heaps_lock */ false);
+    assert_int_equal(atomic_load(&mine->inbox), 0);
+    assert_int_equal(s->room, before - 1);
+}
+
 /* ---- owners that sleep ---- */
 
 static size_t resident_of(const struct slab *s) {
@@ -167,12 +218,16 @@ static void *free_odd(void *blocks) {
     return NULL;
 }
 
+/* Longer than one may take it for busy. */
+static void sleep_long(void) { usleep((ASLEEP_MS + 10) * 1000); }
+
 TEST(remote, slabs_that_come_back_whole_to_a_sleeping_owner_lose_their_pages_at_once) {
     start_empty();
     size_t n = 40u * class_row(1024)->capacity;
     struct blocks b = take_blocks(n, 1024);
     for (size_t i = 0; i < n; i++) memset(b.at[i], 0x77, 1024);
     unit_in_thread(free_even, &b);
+    sleep_long();
     unit_in_thread(free_odd, &b); /* and we never look */
     size_t n_gone = 0;
     for (size_t i = 0; i < n; i += class_row(1024)->capacity)
@@ -194,6 +249,7 @@ static void complete_by_a_double_free(void *blocks) {
     size_t capacity = class_row(1024)->capacity;
     struct blocks all_but_one_slab = {b->at + capacity, b->n - capacity, 1024};
     unit_in_thread(free_even, &all_but_one_slab);
+    sleep_long();
     unit_in_thread(free_odd, &all_but_one_slab);
     /* of the last slab one block stays in use, and another is freed twice */
     struct blocks first = {b->at, capacity / 2, 1024};
