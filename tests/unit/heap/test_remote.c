@@ -151,9 +151,9 @@ TEST(remote, a_notice_at_the_wrong_heap_is_forwarded_to_the_owner) {
 TEST_WITH(remote, what_one_thread_freed_is_one_batch, "VITRINE_SAMPLE=0") {
     enum { N = VT_SHELVES_BLOCKS };
     void *at[N];
-    struct blocks b = {at, N, 0};
+    struct blocks b = {calloc(N, sizeof(void *)), N, 0};
     start_empty();
-    for (size_t i = 0; i < N; i++) at[i] = vt__malloc(1 + i * 7 % 500);
+    for (size_t i = 0; i < N; i++) b.at[i] = at[i] = vt__malloc(1 + i * 7 % 500);
     unit_in_thread(free_in_thread, &b);
     struct heap *h = vt__tls.real;
     assert_int_equal(mailed(atomic_load(&h->inbox)), N);
