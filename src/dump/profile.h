@@ -28,9 +28,10 @@ struct vt_heap_row {
     const char *thread_name; /* may be NULL */
     unsigned n_labels;
     const char *const *label_keys, *const *label_values;
-    /* as sampled: what was seen, with class sizes (gperftools' and jemalloc's readers scale these themselves) */
+    /* as sampled: what was seen, with class sizes (gperftools' and jemalloc's readers scale these themselves); in exact mode what
+     * the program asked for */
     uint64_t seen_inuse_objects, seen_inuse_bytes, seen_alloc_objects, seen_alloc_bytes;
-    /* estimates of the truth (equal to seen_* in exact mode) */
+    /* estimates of the truth, with class sizes */
     uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
     uint64_t inuse_requested_bytes, alloc_requested_bytes; /* what the program asked for */
     /* how many samples the estimates are made of; in exact mode 0 */
