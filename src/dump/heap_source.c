@@ -238,7 +238,13 @@ struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_ki
     bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
     *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps, .is_exact = is_exact};
     if (kind == VT_HEAP_PEAK) is_exact ? vt__exact_settle_peak() : vt__sample_settle_peak();
-    rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
-    return (struct vt_heap_source){kind, rows->period_bytes, since_ns, now_ns - since_ns,
-                                   rows, rewind_rows,        next};
+    rows->period_bytes = is_sampled ? vt__sample_period() : 1;
+    return (struct vt_heap_source){.kind = kind,
+                                   .period_bytes = rows->period_bytes,
+                                   .has_maps = has_maps,
+                                   .time_ns = since_ns,
+                                   .duration_ns = now_ns - since_ns,
+                                   .state = rows,
+                                   .rewind = rewind_rows,
+                                   .next = next};
 }

@@ -31,7 +31,7 @@ struct vt_heap_rows {
 };
 
 /* A source over `rows`, which must outlive it. While the program's own mappings are recorded, they are also in profiles of what
- * is in use, which are then written as estimates: a reader that scales would scale them too. */
+ * is in use. */
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind);
 
 VT_HIDDEN_END
