@@ -46,6 +46,9 @@ struct run {
     uint32_t n_cut_off, cap_cut_off;
 };
 
+/* Of a profile, which may be a heap's with the program's own mappings in it: of these, or of all else. */
+double run_total(const struct profile *p, uint32_t type, bool is_mapped);
+
 bool run_heap_name(const char *rest, struct dump_name *out); /* .PID.NNNN.heap, .PID.peak.heap */
 bool run_cpu_name(const char *rest, struct dump_name *out);  /* .cpu, .cpu_PID of a child */
 bool run_contention_name(const char *rest, struct dump_name *out); /* .contention, as with .cpu */

@@ -251,9 +251,17 @@ static uint32_t leave_out_little(const struct run *r, const struct probe *p, con
 
 /* ---- one profile */
 
+double run_total(const struct profile *p, uint32_t type, bool is_mapped) {
+    double sum = 0;
+    for (uint32_t i = 0; i < p->n_samples; i++)
+        if (profile_has_label(p, i, "mapped") == is_mapped)
+            sum += p->values[(size_t)i * p->n_types + type];
+    return sum;
+}
+
 static double total_of(const struct profile *p, const char *type) {
     uint32_t t = profile_find_type(p, type);
-    return t == PROFILE_NONE ? 0 : profile_total(p, t);
+    return t == PROFILE_NONE ? 0 : run_total(p, t, /* is_mapped */ false);
 }
 
 /* " ±6%" of a type's total; nothing when it is exact. */
@@ -261,7 +269,8 @@ static void put_error(const struct profile *p, const char *type) {
     char error[ESTIMATE_BYTES];
     uint32_t t = profile_find_type(p, type);
     if (t == PROFILE_NONE) return;
-    (void)estimate_text(profile_total(p, t), sqrt(profile_total_variance(p, t)), error);
+    (void)estimate_text(run_total(p, t, /* is_mapped */ false), sqrt(profile_total_variance(p, t)),
+                        error);
     if (*error) (void)fprintf(stderr, " %s", error);
 }
 
@@ -290,7 +299,7 @@ static double n_expected(const struct profile *p) {
     if (objects == PROFILE_NONE || bytes == PROFILE_NONE) return 0;
     for (uint32_t i = 0; i < p->n_samples; i++) {
         const double *values = p->values + (size_t)i * p->n_types;
-        if (values[objects] <= 0) continue;
+        if (values[objects] <= 0 || profile_has_label(p, i, "mapped")) continue;
         n += rint(values[objects] * -expm1(-values[bytes] / values[objects] / (double)p->period));
     }
     return n;
@@ -401,8 +410,8 @@ static void put_lost(const struct run *r, pid_t pid, const char *what) {
 }
 
 static bool has_label(const struct profile *p, const char *key) {
-    for (uint32_t i = 0; i < p->n_labels; i++)
-        if (strcmp(profile_text(p, p->labels[i].key), key) == 0) return true;
+    for (uint32_t i = 0; i < p->n_samples; i++)
+        if (profile_has_label(p, i, key)) return true;
     return false;
 }
 
@@ -448,6 +457,11 @@ static void choose_view(struct subject *j) {
     }
 }
 
+/* The program's own mappings are in its last profile, which put_mapped() tells of; all else is of the heap. */
+static bool has_mapped(const struct subject *j) {
+    return j->asked->mmap && j->figures && has_label(j->figures, "mapped");
+}
+
 static void add_to_summary(const struct view *v, const struct subject *j) {
     summary_add(j->summary, &(struct summary_probe){.what = j->probe,
                                                     .pid = j->dumps->pid,
@@ -455,6 +469,7 @@ static void add_to_summary(const struct view *v, const struct subject *j) {
                                                     .shown = v,
                                                     .moment = j->what,
                                                     .is_peak = j->dumps->peak[0] != '\0',
+                                                    .has_mapped = has_mapped(j),
                                                     .last = j->dumps->last[0] ? j->last : NULL,
                                                     .peak = j->dumps->peak[0] ? j->peak : NULL,
                                                     .picture = v->n_stacks > 0 ? j->svg : NULL,
@@ -591,6 +606,7 @@ static void put_subject(const struct subject *j) {
     struct settings s = {.files = files,
                          .n_files = 1,
                          .type = j->type,
+                         .tag_ignore = has_mapped(j) ? "mapped=." : NULL,
                          .all_frames = j->asked->all_frames,
                          .no_symbols = j->has_names};
     struct profile *p;

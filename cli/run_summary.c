@@ -59,15 +59,17 @@ void summary_begin(struct summary *m, const struct run *r, const struct settings
     (void)fputs(",\"probes\":[", m->out);
 }
 
-/* ,"total":{"inuse_space":N,...},"total_error":{"inuse_space":N,...}: the sums of all types, and how good they are. */
-static void put_totals(FILE *out, const char *key, const struct profile *p) {
-    for (unsigned turn = 0; turn < (p->n_variances > 0 ? 2 : 1); turn++) {
+/* ,"total":{"inuse_space":N,...},"total_error":{"inuse_space":N,...}: the sums of all types, and how good they are. The program's own
+ * mappings are exact, and apart. */
+static void put_totals(FILE *out, const char *key, const struct profile *p, bool is_mapped) {
+    for (unsigned turn = 0; turn < (p->n_variances > 0 && !is_mapped ? 2 : 1); turn++) {
         (void)fprintf(out, ",\"%s%s\":{", key, turn ? "_error" : "");
         for (uint32_t t = 0; t < p->n_types; t++) {
             if (t > 0) (void)fputc(',', out);
             text_json(out, profile_text(p, p->types[t].name));
             (void)fputc(':', out);
-            json_number(out, turn ? sqrt(profile_total_variance(p, t)) : profile_total(p, t));
+            json_number(out,
+                        turn ? sqrt(profile_total_variance(p, t)) : run_total(p, t, is_mapped));
         }
         (void)fputc('}', out);
     }
@@ -80,10 +82,11 @@ void summary_add(struct summary *m, const struct summary_probe *p) {
                   (int)p->pid);
     m->has_probe = true;
     if (p->figures) {
-        put_totals(out, "total", p->figures);
+        put_totals(out, "total", p->figures, /* is_mapped */ false);
+        if (p->has_mapped) put_totals(out, "mapped", p->figures, /* is_mapped */ true);
         put_number(out, "period", (double)p->figures->period);
     }
-    if (p->is_peak) put_totals(out, "peak", p->shown->p);
+    if (p->is_peak) put_totals(out, "peak", p->shown->p, /* is_mapped */ false);
     put_text(out, "last_profile", p->last);
     put_text(out, "peak_profile", p->peak);
     put_text(out, "flame_graph", p->picture);

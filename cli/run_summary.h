@@ -19,6 +19,7 @@ struct summary_probe {
     const struct view *shown;      /* what the sites are of */
     const char *moment;            /* that is: "in use at the peak" */
     bool is_peak;
+    bool has_mapped;                   /* the program's own mappings are in it */
     const char *last, *peak, *picture; /* files; NULL: none */
     const struct timeline *over_time;
     uint32_t n_others, n_left_out; /* other processes: with files, and with too little for them */

@@ -76,10 +76,18 @@ static double odds(const struct profile *p, const struct counts *c, const double
     return 1 / expm1(size);
 }
 
+/* What the program mapped by itself is not sampled: every call is there. */
+static bool is_mapped(const struct profile *p, const struct counts *c, uint32_t sample) {
+    return c->samples != PROFILE_NONE &&
+           value_of(p->values + (size_t)sample * p->n_types, c->samples) == 0 &&
+           profile_has_label(p, sample, "mapped");
+}
+
 static void set_variances(struct profile *p, const struct counts *c, uint32_t sample) {
     double *values = p->values + (size_t)sample * p->n_types;
     double *variances = p->variances + (size_t)sample * p->n_types;
     if (values[c->objects] == 0 || value_of(values, c->space) == 0) return;
+    if (is_mapped(p, c, sample)) return;
     double n = n_blocks(p, c, values), against = odds(p, c, values, n);
     const uint32_t spaces[] = {c->space, c->class_space};
     values[c->objects] = copysign(n, values[c->objects]);

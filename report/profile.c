@@ -569,6 +569,13 @@ void profile_keep_samples(struct profile *p, const bool *is_kept) {
     if (p->n_variances > 0) p->n_variances = p->n_values;
 }
 
+bool profile_has_label(const struct profile *p, uint32_t sample, const char *key) {
+    const struct profile_sample *s = &p->samples[sample];
+    for (uint32_t i = s->first_label; i < s->first_label + s->n_labels; i++)
+        if (strcmp(profile_text(p, p->labels[i].key), key) == 0) return true;
+    return false;
+}
+
 double profile_total(const struct profile *p, uint32_t type) {
     double sum = 0;
     for (uint32_t i = 0; i < p->n_samples; i++) sum += p->values[(size_t)i * p->n_types + type];

@@ -166,6 +166,7 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *locations, uint32_
 /* values[n_types] */
 void profile_add_sample(struct profile *p, uint32_t stack, const double *values);
 void profile_add_label(struct profile *p, const struct profile_label *l); /* to the last sample */
+bool profile_has_label(const struct profile *p, uint32_t sample, const char *key);
 
 /* ---- as a whole */
 /* Gives each location without a mapping the one that its address lies in. */

@@ -106,7 +106,7 @@ static void say(enum vt_level level, const char *a, const char *subject, const c
 
 static const struct vt_heap_manner manner = {.style = VT_NAMES_GPERFTOOLS,
                                              .format = VT_GPERFTOOLS_HEAP,
-                                             .in_requested_bytes = true,
+                                             .is_due_by_requested = true,
                                              .counts_on = true,
                                              .one_interval_for_all = true,
                                              .writing = say_writing,

@@ -37,7 +37,7 @@ static void put_header(struct vt_out *o, const struct vt_heap_source *src) {
     put_counts(&o->text, &total);
     if (src->kind == VT_HEAP_GROWTH) {
         vt__text_put(&o->text, " growth\n");
-    } else if (vt__is_sampled(src)) {
+    } else if (vt__is_to_scale(src)) {
         vt__text_put(&o->text, " heap_v2/");
         vt__text_uint(&o->text, src->period_bytes);
         vt__text_char(&o->text, '\n');

@@ -121,7 +121,7 @@ static void put_thread(struct vt_text *t, uint32_t id, const struct vt_heap_sum 
 static void put_header(struct vt_text *t, const struct vt_heap_source *src,
                        const struct threads *threads, const struct vt_heap_sum *total) {
     vt__text_put(t, "heap_v2/");
-    vt__text_uint(t, vt__is_sampled(src) ? src->period_bytes : 1);
+    vt__text_uint(t, vt__is_to_scale(src) ? src->period_bytes : 1);
     vt__text_char(t, '\n');
     put_all_threads(t, total);
     for (size_t i = 0; i < threads->n; i++) {

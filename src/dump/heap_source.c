@@ -82,15 +82,15 @@ static bool next_growth(struct vt_heap_rows *r, struct vt_heap_row *row) {
 
 /* ---- exact mode ---- */
 
-static void put_exact(const struct vt_heap_rows *r, struct vt_heap_row *row,
-                      const struct vt_exact_counts *alloc, const struct vt_exact_counts *inuse) {
-    bool is_requested = r->in_requested_bytes;
+/* The text formats, which have one number of bytes, have what was asked for: nobody scales it. */
+static void put_exact(struct vt_heap_row *row, const struct vt_exact_counts *alloc,
+                      const struct vt_exact_counts *inuse) {
     row->alloc_objects = row->seen_alloc_objects = alloc->n;
-    row->alloc_requested_bytes = alloc->requested_bytes;
-    row->alloc_bytes = row->seen_alloc_bytes = is_requested ? alloc->requested_bytes : alloc->bytes;
+    row->alloc_requested_bytes = row->seen_alloc_bytes = alloc->requested_bytes;
+    row->alloc_bytes = alloc->bytes;
     row->inuse_objects = row->seen_inuse_objects = inuse->n;
-    row->inuse_requested_bytes = inuse->requested_bytes;
-    row->inuse_bytes = row->seen_inuse_bytes = is_requested ? inuse->requested_bytes : inuse->bytes;
+    row->inuse_requested_bytes = row->seen_inuse_bytes = inuse->requested_bytes;
+    row->inuse_bytes = inuse->bytes;
 }
 
 static void put_exact_site(struct vt_heap_rows *r, struct vt_heap_row *row) {
@@ -110,7 +110,7 @@ static bool next_exact(struct vt_heap_rows *r, struct vt_heap_row *row) {
     if (!is_there) return false;
     struct vt_exact_counts inuse = inuse_of(&r->exact);
     put_exact_site(r, row);
-    put_exact(r, row, &r->exact.alloc, r->kind == VT_HEAP_PEAK ? &r->exact.peak : &inuse);
+    put_exact(row, &r->exact.alloc, r->kind == VT_HEAP_PEAK ? &r->exact.peak : &inuse);
     return true;
 }
 
@@ -120,7 +120,7 @@ static bool next_exact_lifetime(struct vt_heap_rows *r, struct vt_heap_row *row)
     while (r->age > 0 && r->age <= VT_LIFETIMES && r->ages[r->age - 1].n == 0) r->age++;
     if (r->age > 0 && r->age <= VT_LIFETIMES) {
         put_exact_site(r, row);
-        put_exact(r, row, &r->ages[r->age - 1], &none);
+        put_exact(row, &r->ages[r->age - 1], &none);
         row->lifetime_ms = UINT64_C(1) << (r->age++ - 1);
         return true;
     }
@@ -134,7 +134,7 @@ static bool next_exact_lifetime(struct vt_heap_rows *r, struct vt_heap_row *row)
     }
     r->age = 1;
     put_exact_site(r, row);
-    put_exact(r, row, &rest, &inuse);
+    put_exact(row, &rest, &inuse);
     return true;
 }
 
@@ -211,7 +211,7 @@ static bool next(void *state, struct vt_heap_row *row) {
     if (r->is_exact) of = r->kind == VT_HEAP_LIFETIMES ? next_exact_lifetime : next_exact;
     if (!r->is_in_maps && of(r, row)) {
         if (r->has_inuse_only) leave_out_allocated(row);
-        if (r->has_maps) take_estimates_for_seen(row);
+        if (r->has_maps && !r->is_exact) take_estimates_for_seen(row);
         return true;
     }
     if (!r->has_maps) return false;
@@ -238,7 +238,13 @@ struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_ki
     bool has_maps = vt__maps_is_on() && (kind == VT_HEAP_SAMPLED || kind == VT_HEAP_EXACT);
     *rows = (struct vt_heap_rows){.kind = kind, .has_maps = has_maps, .is_exact = is_exact};
     if (kind == VT_HEAP_PEAK) is_exact ? vt__exact_settle_peak() : vt__sample_settle_peak();
-    rows->period_bytes = is_sampled && !has_maps ? vt__sample_period() : 1;
-    return (struct vt_heap_source){kind, rows->period_bytes, since_ns, now_ns - since_ns,
-                                   rows, rewind_rows,        next};
+    rows->period_bytes = is_sampled ? vt__sample_period() : 1;
+    return (struct vt_heap_source){.kind = kind,
+                                   .period_bytes = rows->period_bytes,
+                                   .has_maps = has_maps,
+                                   .time_ns = since_ns,
+                                   .duration_ns = now_ns - since_ns,
+                                   .state = rows,
+                                   .rewind = rewind_rows,
+                                   .next = next};
 }

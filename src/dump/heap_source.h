@@ -14,11 +14,9 @@ VT_HIDDEN_BEGIN
 struct vt_heap_rows {
     enum vt_heap_kind kind;
     uint64_t period_bytes;
-    bool has_maps;   /* the program's own mappings come behind the others */
-    bool is_in_maps; /* and now they do */
-    bool
-        in_requested_bytes; /* exact rows: what was asked for instead of the blocks' sizes; to be set by the caller */
-    bool has_inuse_only; /* nothing is said of what was allocated in all; the same */
+    bool has_maps;       /* the program's own mappings come behind the others */
+    bool is_in_maps;     /* and now they do */
+    bool has_inuse_only; /* nothing is said of what was allocated in all; to be set by the caller */
     bool is_exact;       /* of exact mode */
     bool by_thread; /* in rows of exact mode threads and labels are told apart; others always do */
     uint32_t cursor;
@@ -33,7 +31,7 @@ struct vt_heap_rows {
 };
 
 /* A source over `rows`, which must outlive it. While the program's own mappings are recorded, they are also in profiles of what
- * is in use, which are then written as estimates: a reader that scales would scale them too. */
+ * is in use. */
 struct vt_heap_source vt__heap_source(struct vt_heap_rows *rows, enum vt_heap_kind kind);
 
 VT_HIDDEN_END

@@ -43,10 +43,15 @@ struct vt_heap_sum { /* of seen_* */
 };
 void vt__sum_add(struct vt_heap_sum *sum, const struct vt_heap_row *row);
 
-/* Does the reader have to scale what was seen? */
+/* Are there estimates in it? */
 static inline bool vt__is_sampled(const struct vt_heap_source *src) {
     return src->period_bytes > 1 && src->kind != VT_HEAP_EXACT && src->kind != VT_HEAP_GROWTH &&
            src->kind != VT_HEAP_MMAP;
+}
+
+/* Does the reader of a text format have to scale what was seen? */
+static inline bool vt__is_to_scale(const struct vt_heap_source *src) {
+    return vt__is_sampled(src) && !src->has_maps;
 }
 
 /* Inside the call instruction that returns to pc. */

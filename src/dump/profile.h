@@ -28,20 +28,22 @@ struct vt_heap_row {
     const char *thread_name; /* may be NULL */
     unsigned n_labels;
     const char *const *label_keys, *const *label_values;
-    /* as sampled: what was seen, with class sizes (gperftools' and jemalloc's readers scale these themselves) */
+    /* as sampled: what was seen, with class sizes (gperftools' and jemalloc's readers scale these themselves); in exact mode what
+     * the program asked for */
     uint64_t seen_inuse_objects, seen_inuse_bytes, seen_alloc_objects, seen_alloc_bytes;
-    /* estimates of the truth (equal to seen_* in exact mode) */
+    /* estimates of the truth, with class sizes */
     uint64_t inuse_objects, inuse_bytes, alloc_objects, alloc_bytes;
     uint64_t inuse_requested_bytes, alloc_requested_bytes; /* what the program asked for */
-    /* how many samples the estimates are made of; in exact mode 0 */
+    /* how many samples the estimates are made of; 0 in exact mode, and of mappings */
     uint64_t inuse_samples, alloc_samples;
     uint64_t lifetime_ms; /* all of it was freed, at an age below this; 0: not told apart */
 };
 
 struct vt_heap_source {
     enum vt_heap_kind kind;
-    uint64_t
-        period_bytes; /* mean bytes between samples; 1 when exact, or when seen_* are estimates */
+    uint64_t period_bytes; /* mean bytes between samples; 1 when exact */
+    /* Rows of mappings come, too, and seen_* are estimates: a reader that scales would scale the mappings as well. */
+    bool has_maps;
     uint64_t time_ns, duration_ns; /* wall clock of the start of recording; since then */
     void *state;
     /* Called before every pass, the first too. by_thread: the writer tells threads and labels apart, so rows should. */

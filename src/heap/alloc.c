@@ -185,7 +185,7 @@ static void *told(void *p, size_t n_bytes) { return is_watched() ? tell(p, n_byt
 static void *told_again(void *p, size_t n_bytes) {
     if (!is_watched()) return p;
     if (is_exact() && vt__enter()) {
-        (void)vt__probe_exact_freed(p);
+        vt__probe_exact_freed(p);
         vt__probe_exact_allocated(p, n_bytes);
         vt__leave();
         poll_for_dump();
@@ -495,7 +495,7 @@ VT_NOINLINE static void shelves_overflow(struct heap *h) {
 VT_NOINLINE static bool free_watched(struct slab *s, uintptr_t owner, void *p) {
     if (vt__tls.real != NULL || !vt__life_thread_is_staying()) tell_hooks_freed(p);
     if (vt_likely((watch() & VT_WATCH_EXACT) != 0) && vt__enter()) {
-        (void)vt__probe_exact_freed(p);
+        vt__probe_exact_freed(p);
         vt__leave();
         poll_for_dump();
     }
@@ -676,12 +676,13 @@ static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_byt
     if (h != NULL) draw_large(h, s, p, n_bytes);
 }
 
-/* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What is known of the old
- * one is taken first: when it has moved, its place may be another's already. */
+/* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What exact mode knows of the
+ * old one is taken first: when it has moved, its place may be another's already. It counts as freed unless a copy that grows is to
+ * come, which may fail: a block that shrinks counts as allocated anew where it is if there is no memory for a copy. */
 static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
     size_t usable = vt__large_usable(s);
     struct vt_exact_known known = {0};
-    if (is_exact()) known = vt__probe_exact_freed(p);
+    if (is_exact()) known = vt__probe_exact_take(p);
     void *to = vt__large_realloc(s, p, n_bytes);
     /* It becomes a block of a class by a copy. What that leaves behind is cut off first: free would keep it for the next. */
     if (to == NULL && n_bytes < VT_GROWING_MIN && usable > VT_GROWING_MIN)
@@ -690,8 +691,10 @@ static void *realloc_large(struct slab *s, void *p, size_t n_bytes) {
         note_resized(s, p, usable, n_bytes);
     else if (vt__tls.real != NULL && vt__take_large(vt__tls.real, to, n_bytes) != NULL)
         count_freed(usable);
+    bool is_freed = to != NULL || n_bytes <= usable;
+    if (known.word[0] != 0 && is_freed) vt__probe_exact_taken_freed(known, usable);
+    if (known.word[0] != 0 && !is_freed) vt__probe_exact_put_back(p, known);
     if (is_exact() && to != NULL) vt__probe_exact_allocated(to, n_bytes);
-    if (known.word[0] != 0 && to == NULL) vt__probe_exact_not_freed(p, known);
     return to;
 }
 

@@ -476,7 +476,7 @@ static void tell_all_freed(struct slab *s) {
     if (n_sampled(s) == 0 && !tells) return;
     for (size_t k = 0; k < s->carved; k++) {
         if (!vt__slab_is_out(s, k)) continue;
-        if (tells) (void)vt__probe_exact_freed(block_at(s, k));
+        if (tells) vt__probe_exact_freed(block_at(s, k));
         if (n_sampled(s) > 0) (void)vt__probe_freed(block_at(s, k));
     }
 }
@@ -498,7 +498,7 @@ static void destroy_runs(slab_id first) {
         struct slab *s = vt__slab(first);
         void *p = vt__large_start(s);
         first = s->next;
-        if (is_exact()) (void)vt__probe_exact_freed(p);
+        if (is_exact()) vt__probe_exact_freed(p);
         vt__large_free(s, p);
     }
 }

@@ -35,16 +35,18 @@ enum vt_probe_known vt__probe_freed(const void *p);
 /* It is freed, and only the calling thread will use it again, for its next sample: see spare.h. */
 enum vt_probe_known vt__probe_rests(const void *p);
 struct block;
-void vt__probe_forgets(struct block *const *p, unsigned n); /* these rested, and are no more */
+void vt__probe_forgets(struct block *const *p, unsigned n);    /* these rested, and are no more */
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */
 void vt__probe_exact_requested(const void *p, size_t n_bytes); /* so much, not what was said */
-/* What is known of a block; all 0: nothing. */
+void vt__probe_exact_freed(const void *p);
+/* A free that may not come. What is known of a block is taken from it; all 0: nothing. Then it counts as freed, with the size it had,
+ * or is put back. */
 struct vt_exact_known {
     uint64_t word[2];
 };
-struct vt_exact_known vt__probe_exact_freed(const void *p);
-void vt__probe_exact_not_freed(const void *p,
-                               struct vt_exact_known known); /* it was not after all */
+struct vt_exact_known vt__probe_exact_take(const void *p);
+void vt__probe_exact_taken_freed(struct vt_exact_known known, size_t block_bytes);
+void vt__probe_exact_put_back(const void *p, struct vt_exact_known known);
 void vt__probe_grown(size_t n_bytes); /* the heap took address space from the system */
 /* Addresses are few: what is reserved for slices from here on goes back. Under the pool lock. */
 void vt__probe_few_addresses(size_t n_slices);

@@ -102,7 +102,7 @@ static int next_name(char *path, enum vt_dump_reason reason) {
 
 void vt__life_heap_set_manner(const struct vt_heap_manner *manner) {
     dumps.manner = manner;
-    vt__exact_ask_requested(manner != NULL && manner->in_requested_bytes);
+    vt__exact_ask_requested(manner != NULL && manner->is_due_by_requested);
 }
 
 void vt__life_heap_set_process(enum vt_dump_process process) { dumps.process = process; }
@@ -143,7 +143,6 @@ bool vt__life_heap_is_on(void) { return atomic_load_explicit(&dumps.is_on, memor
 
 static struct vt_heap_source source_of(struct vt_heap_rows *rows, enum vt_heap_kind kind) {
     struct vt_heap_source source = vt__heap_source(rows, kind);
-    rows->in_requested_bytes = dumps.manner != NULL && dumps.manner->in_requested_bytes;
     rows->has_inuse_only = dumps.manner != NULL && dumps.manner->has_inuse_only;
     return source;
 }

@@ -40,9 +40,9 @@ int vt__life_heap_dump_to(const char *path, int format, char name[VT_PATH_BYTES]
 struct vt_heap_manner {
     enum vt_dump_style style;
     enum vt_heap_format format;
-    bool in_requested_bytes; /* exact profiles count what was asked for */
-    bool counts_on;          /* the next start does not begin with the first number again */
-    bool child_counts_on;    /* nor does the child of a fork */
+    bool is_due_by_requested; /* in exact mode dumps are due by what was asked for */
+    bool counts_on;           /* the next start does not begin with the first number again */
+    bool child_counts_on;     /* nor does the child of a fork */
     bool counts_from_0;
     bool one_interval_for_all; /* a dump for one of the intervals counts for the others */
     bool has_inuse_only;       /* what was allocated in all is left out */

@@ -331,9 +331,9 @@ bool vt__exact_has_ages(void) {
 }
 
 /* What a block counts for the triggers. */
-VT_INLINE int64_t told_bytes(const struct vt_heap_block *b, uint32_t slack) {
+VT_INLINE int64_t told_bytes(size_t block_bytes, uint32_t slack) {
     bool is_requested = atomic_load_explicit(&exact.in_requested_bytes, memory_order_relaxed);
-    return (int64_t)(b->n_bytes - (is_requested ? slack : 0));
+    return (int64_t)(block_bytes - (is_requested ? slack : 0));
 }
 
 static uint32_t slack_of(const struct vt_heap_block *b, size_t n_bytes) {
@@ -354,7 +354,7 @@ VT_INLINE struct note remember(struct vt_exact_table *t, const struct vt_heap_bl
     r->n_alloc++;
     r->alloc_bytes += b->n_bytes;
     r->alloc_requested_bytes += b->n_bytes - slack;
-    tell(t, told_bytes(b, slack), told_bytes(b, slack));
+    tell(t, told_bytes(b->n_bytes, slack), told_bytes(b->n_bytes, slack));
     return (struct note){place, slack << 8 | epoch_now(), t->thread,
                          vt_unlikely(vt__exact_has_ages()) ? now_ms() : 0};
 }
@@ -389,7 +389,7 @@ void vt__probe_exact_requested(const void *p, size_t n_bytes) {
     struct vt_box_exact_row *r = row_of(t, place_of_note(t, note));
     uint32_t before = note->slack_and_epoch >> 8, slack = slack_of(&b, n_bytes);
     if (r != NULL) {
-        int64_t less = told_bytes(&b, before) - told_bytes(&b, slack);
+        int64_t less = told_bytes(b.n_bytes, before) - told_bytes(b.n_bytes, slack);
         r->alloc_requested_bytes -= slack - before;
         tell(t, -less, -less);
     }
@@ -416,7 +416,7 @@ static VT_COLD struct vt_exact_counts *make_ages(struct vt_exact_table *t, uint3
 }
 
 static VT_NOINLINE void count_age(struct vt_exact_table *t, uint32_t place, const struct note *note,
-                                  const struct vt_heap_block *b) {
+                                  size_t block_bytes) {
     uint32_t ms = now_ms() - note->born_ms;
     unsigned age = ms == 0 ? 0 : vt_log2(ms) + 1;
     struct vt_exact_ages *ages = atomic_load_explicit(&t->ages, memory_order_relaxed);
@@ -428,47 +428,58 @@ static VT_NOINLINE void count_age(struct vt_exact_table *t, uint32_t place, cons
     if (rows == NULL) return;
     struct vt_exact_counts *c = &rows[(place % VT_BLOCK_ROWS) * VT_LIFETIMES + age];
     c->n++;
-    c->bytes += b->n_bytes;
-    c->requested_bytes += b->n_bytes - (note->slack_and_epoch >> 8);
+    c->bytes += block_bytes;
+    c->requested_bytes += block_bytes - (note->slack_and_epoch >> 8);
 }
 
 /* ---- frees ---- */
 
-/* One more free of such a block, or one less (-1). */
-VT_INLINE void count_free(const struct note *note, const struct vt_heap_block *b, int64_t by) {
+VT_INLINE void count_free(const struct note *note, size_t block_bytes) {
     struct vt_exact_table *t = take_table(table_of_thread());
     if (vt_unlikely(t->untold_live > t->peak_room)) tell_now(t);
-    uint32_t place = place_of_note(t, note);
+    uint32_t place = place_of_note(t, note), slack = note->slack_and_epoch >> 8;
     struct vt_box_exact_row *r = row_of(t, place);
     if (r != NULL) {
-        r->n_freed += (uint64_t)by;
-        r->freed_bytes += (uint64_t)by * b->n_bytes;
-        r->freed_requested_bytes += (uint64_t)by * (b->n_bytes - (note->slack_and_epoch >> 8));
-        tell(t, 0, -by * told_bytes(b, note->slack_and_epoch >> 8));
-        if (vt_unlikely(note->born_ms != 0) && by > 0) count_age(t, place, note, b);
+        r->n_freed++;
+        r->freed_bytes += block_bytes;
+        r->freed_requested_bytes += block_bytes - slack;
+        tell(t, 0, -told_bytes(block_bytes, slack));
+        if (vt_unlikely(note->born_ms != 0)) count_age(t, place, note, block_bytes);
     }
     give_table(t);
 }
 
-struct vt_exact_known vt__probe_exact_freed(const void *p) {
+void vt__probe_exact_freed(const void *p) {
     struct vt_heap_block b;
     struct note *note = known_note(p, &b);
-    if (note == NULL) return (struct vt_exact_known){0};
+    if (note == NULL) return;
     struct note known = *note;
-    struct vt_exact_known out;
     *note = (struct note){0};
-    count_free(&known, &b, 1);
-    __builtin_memcpy(&out, &known, sizeof(out));
+    count_free(&known, b.n_bytes);
+}
+
+/* ---- a free that may not come ---- */
+
+struct vt_exact_known vt__probe_exact_take(const void *p) {
+    struct vt_heap_block b;
+    struct vt_exact_known out = {0};
+    struct note *note = known_note(p, &b);
+    if (note == NULL) return out;
+    __builtin_memcpy(&out, note, sizeof(out));
+    *note = (struct note){0};
     return out;
 }
 
-void vt__probe_exact_not_freed(const void *p, struct vt_exact_known known) {
+void vt__probe_exact_taken_freed(struct vt_exact_known known, size_t block_bytes) {
+    struct note note;
+    __builtin_memcpy(&note, &known, sizeof(note));
+    count_free(&note, block_bytes);
+}
+
+void vt__probe_exact_put_back(const void *p, struct vt_exact_known known) {
     struct vt_heap_block b;
-    if (!vt__heap_block(p, &b)) return;
-    struct note *note = note_of(&b);
-    if (note == NULL) return;
-    __builtin_memcpy(note, &known, sizeof(*note));
-    count_free(note, &b, -1);
+    struct note *note = vt__heap_block(p, &b) ? note_of(&b) : NULL;
+    if (note != NULL) __builtin_memcpy(note, &known, sizeof(*note));
 }
 
 /* ---- on and off ---- */

@@ -91,7 +91,7 @@ int main(void) {
     for (int i = 0; i < 10; i++) *(volatile char *)malloc(100) = 1;
     CHECK_EQ(vt_heap_dump("out/exact.pb"), 0);
     CHECK_EQ(written(VT_GPERFTOOLS_HEAP), 0);
-    CHECK_TRUE(first_line_has("out/fd", ":     10:     1120 [    10:     1120] @ heapprofile"));
+    CHECK_TRUE(first_line_has("out/fd", ":     10:     1000 [    10:     1000] @ heapprofile"));
     CHECK_EQ(vt_heap_set_exact(0), 0);
 
     /* each format to a descriptor; sampled again, at the rate that is in force */

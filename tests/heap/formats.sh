@@ -12,3 +12,19 @@ done
 VITRINE=heap_profile=$TMP/odd,heap_format=xml must "$TMP/sites" 2>"$TMP/errors"
 grep -q "unknown format 'xml'" "$TMP/errors" || fail "expected a warning, saw: $(cat "$TMP/errors")"
 are_there "$TMP/odd.0001.heap"
+
+# exact: what the program asked for, in every format, also beside mappings
+for options in exact exact:heap_mmap; do
+    for format in gperftools jemalloc collapsed; do
+        VITRINE=heap_profile=$TMP/$options.$format,heap_format=$format,${options/:/,} must "$TMP/sites"
+    done
+    grep -q '^ *3000: 30000000 \[ *3000: 30000000\] @' "$TMP/$options.gperftools.0001.heap" ||
+        fail "$options, gperftools: expected 3000 blocks of 10000 bytes, saw: $(grep 3000: "$TMP/$options.gperftools.0001.heap")"
+    grep -q '^  t\*: 3000: 30000000 \[3000: 30000000\]$' "$TMP/$options.jemalloc.0001.heap" ||
+        fail "$options, jemalloc: expected 3000 blocks of 10000 bytes, saw: $(grep 3000: "$TMP/$options.jemalloc.0001.heap")"
+    [ "$(in_use "$TMP/$options.collapsed.0001.heap" keep_this)" = 30000000 ] || fail "$options, collapsed: expected 30000000 bytes"
+done
+# sampled: with the sizes of blocks, by which they were drawn, as in the dumps of jemalloc
+VITRINE=heap_profile=$TMP/each,heap_format=jemalloc,sample=1 must "$TMP/sites"
+grep -q '^  t\*: 3000: 30720000 \[3000: 30720000\]$' "$TMP/each.0001.heap" ||
+    fail "each block a sample: expected 3000 of 10240 bytes, saw: $(grep 3000: "$TMP/each.0001.heap")"

@@ -135,9 +135,9 @@ rows = {r["name"]: r for r in json.loads(out(VITRINE, "diff", "--json", one[0], 
 close("two processes: both count", rows["grows"]["flat_error"], error(50000 + 70000))
 
 # ---- a file that says how many samples it is made of, which may be fewer than the period promises
-def with_samples(name, n_samples):
+def with_samples(name, n_samples, *more):
     values = {"alloc_objects": 6400, "alloc_space": 6400 * 1024, "inuse_objects": 6400, "inuse_space": 6400 * 1024, "alloc_samples": n_samples, "inuse_samples": n_samples}
-    p = proto.Profile(TYPES + [("alloc_samples", "count"), ("inuse_samples", "count")], [(["leaf", "main"], values, {})])
+    p = proto.Profile(TYPES + [("alloc_samples", "count"), ("inuse_samples", "count")], [(["leaf", "main"], values, {}), *more])
     words = [p.string(t) for t in ("space", "bytes", "inuse_space")]
     p.bytes += proto.field(6, b"space") + proto.field(11, proto.field(1, words[0]) + proto.field(2, words[1])) + proto.field(12, PERIOD) + proto.field(14, words[2])
     return p.write(os.path.join(folder, name))
@@ -146,6 +146,21 @@ def with_samples(name, n_samples):
 for n in (100, 25):
     data = json.loads(out(VITRINE, "top", "--json", with_samples(f"samples{n}.pb.gz", n)))
     close(f"{n} samples: the error is theirs", data["total_error"], 6400 * 1024 * math.sqrt(1 / n - 1 / 6400))
+
+# ---- what the program mapped by itself is exact, however small or large, beside estimates; another label makes nothing exact
+def calls(place, n, size, label):
+    values = {"alloc_objects": n, "alloc_space": n * size, "inuse_objects": n, "inuse_space": n * size, "alloc_samples": 0, "inuse_samples": 0}
+    return [place, "main"], values, {label: "anonymous"}
+
+
+beside = with_samples("mapped.pb.gz", 100, calls("map_small", 3, 4096, "mapped"), calls("map_large", 2, 10 << 20, "mapped"), calls("other", 3, 4096, "use"))
+for turn in ("as written", "written again"):
+    for t, of_leaf, each in (("inuse_space", 6400 * 1024, 4096), ("alloc_objects", 6400, 1)):
+        rows = {r["name"]: r for r in json.loads(out(VITRINE, "top", "--json", f"--type={t}", beside))["rows"]}
+        check(f"mapped, {t}, {turn}: exact", [rows[f]["flat_error"] for f in ("map_small", "map_large")], [0, 0])
+        close(f"mapped, {t}, {turn}: what is beside it is not", rows["leaf"]["flat_error"], of_leaf * math.sqrt(1 / 100 - 1 / 6400))
+        close(f"mapped, {t}, {turn}: nor is another label", rows["other"]["flat_error"], each * math.sqrt(3 / math.expm1(4096 / PERIOD)))
+    out(VITRINE, "convert", beside, beside := os.path.join(folder, "mapped-again.pb.gz"))
 
 # ---- a whole run: its report and its summary
 program = os.path.join(folder, "program")

@@ -121,10 +121,23 @@ check("lifetimes: nearly all lived for 64 to 1024 ms", sum(float(share) for _, s
 _, _, errors, _ = vrun("--exact", "--lifetimes", ages)
 lived = re.findall(r"^ +(\S+) +\S+% lifetime +(?:128|256|512|1024) milliseconds$", errors, re.M)
 check_near("lifetimes, exact: all of it", sum(size(n) for n in lived), 2000 * 10000, 100000)  # some may be older on a busy machine
-_, _, errors, _ = vrun("--mmap", places, os.path.join(folder, "mapped"))
+_, _, errors, place = vrun("--mmap", "--json", places, os.path.join(folder, "mapped"))
 mapped = errors.partition("mapped by the program itself, since its start:\n")[2]
 check_has("mmap: where", mapped.splitlines()[1] if mapped else errors, "30.0MB")
 check_has("mmap: by whom", mapped.splitlines()[1] if mapped else errors, "% map_it < main")
+# what is live, and what was allocated, are 20 MB by estimate: mappings are told apart, and hide no error
+totals = re.findall(r"^  (live at exit|allocated) +(\S+B) ±\S+%  in \d+ ±\S+% blocks$", errors, re.M)
+check("mmap: estimates of the heap alone", [(what, 12 << 20 < size(n) < 28 << 20) for what, n in totals], [("live at exit", True), ("allocated", True)])
+check_has("mmap: the period is told", errors, "  one for each 64.0kB on average")
+data = json.loads(open(os.path.join(place, "places.run.json")).read())["probes"][0]
+check("mmap, JSON: the heap alone", (12 << 20 < data["total"]["inuse_space"] < 28 << 20, data["total_error"]["inuse_space"] > 0), (True, True))
+check("mmap, JSON: mappings", (data["mapped"]["inuse_space"] >= 12 << 20, data["mapped"]["alloc_space"] >= 42 << 20), (True, True))
+last = glob.glob(place + "/places.*.0001.heap")
+data = json.loads(out(VITRINE, "top", "--json", *last))
+rows = {r["name"]: r for r in data["rows"]}
+check("mmap: top has both", (rows["hold"]["flat_error"] > 0, rows["main"]["flat_error"], data["total_error"] == rows["main"]["cum_error"]), (True, 0, True))
+_, text, _ = run(VITRINE, "check", "--max-live=5M", *last)
+check("mmap: check has the error", bool(re.search(r"^FAIL  live at most 5.00MB: \S+MB ±\S+B in ", text, re.M)), True)
 asleep = build("asleep", "#include <time.h>\n__attribute__((noinline)) int wait_for(int ms) { struct timespec t = {0, ms * 1000000L}; while (nanosleep(&t, &t) != 0) {}\n"
                "return 1; }\nint main(void) { return wait_for(400) - 1; }\n")
 _, _, errors, place = vrun("--wall", asleep)

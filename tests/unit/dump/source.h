@@ -27,7 +27,13 @@ static bool next_row(void *state, struct vt_heap_row *row) {
 __attribute__((unused)) static struct vt_heap_source source_of(struct rows *rows,
                                                                enum vt_heap_kind kind,
                                                                uint64_t period) {
-    return (struct vt_heap_source){kind, period, 1, 2, rows, rewind_rows, next_row};
+    return (struct vt_heap_source){.kind = kind,
+                                   .period_bytes = period,
+                                   .time_ns = 1,
+                                   .duration_ns = 2,
+                                   .state = rows,
+                                   .rewind = rewind_rows,
+                                   .next = next_row};
 }
 
 /* Everything the writer writes, NUL-terminated; its length through *n. */
@@ -88,7 +94,13 @@ __attribute__((unused)) static struct vt_heap_source source_of_many(struct many 
                                                                     unsigned depth) {
     m->n = n;
     m->depth = depth;
-    return (struct vt_heap_source){VT_HEAP_EXACT, 1, 1, 2, m, rewind_many, next_many};
+    return (struct vt_heap_source){.kind = VT_HEAP_EXACT,
+                                   .period_bytes = 1,
+                                   .time_ns = 1,
+                                   .duration_ns = 2,
+                                   .state = m,
+                                   .rewind = rewind_many,
+                                   .next = next_many};
 }
 
 #endif

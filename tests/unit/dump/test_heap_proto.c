@@ -44,6 +44,17 @@ TEST(heap_proto, a_small_profile_byte_for_byte) {
     free(seen);
 }
 
+TEST(heap_proto, mappings_beside_samples_change_nothing_of_how_they_are_told) {
+    struct rows rows = {two_rows, 3, 0};
+    struct vt_heap_source src = source_of(&rows, VT_HEAP_SAMPLED, 524288);
+    size_t n;
+    src.has_maps = true;
+    char *seen = written(VT_PROFILE_PROTO, &src, &n);
+    assert_int_equal(n, sizeof(two_rows_expected) - 1);
+    assert_memory_equal(seen, two_rows_expected, n);
+    free(seen);
+}
+
 /* ---- a decoder: enough to check what readers check ---- */
 
 struct piece { /* of the text that is not read yet */
@@ -265,7 +276,13 @@ static void rewind_for_ever(void *state, bool by_thread) { (void)state, (void)by
 
 TEST(heap_proto, a_writer_gives_up_when_the_disk_is_full) {
     unsigned n_asked = 0;
-    struct vt_heap_source src = {VT_HEAP_EXACT, 1, 1, 2, &n_asked, rewind_for_ever, next_for_ever};
+    struct vt_heap_source src = {.kind = VT_HEAP_EXACT,
+                                 .period_bytes = 1,
+                                 .time_ns = 1,
+                                 .duration_ns = 2,
+                                 .state = &n_asked,
+                                 .rewind = rewind_for_ever,
+                                 .next = next_for_ever};
     int fd = open("/dev/full", O_WRONLY);
     assert_int_equal(vt__heap_write_fd(fd, VT_PROFILE_PROTO, &src), -ENOSPC);
     assert_int_equal(vt__heap_write_fd(fd, VT_COLLAPSED, &src), -ENOSPC);

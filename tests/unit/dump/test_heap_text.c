@@ -57,6 +57,21 @@ TEST(heap_jemalloc, sampled_and_exact_byte_for_byte) {
     free(seen);
 }
 
+/* a reader that scales samples would scale the mappings as well */
+TEST(heap_text, a_sampled_profile_with_mappings_in_it_is_not_to_be_scaled) {
+    static const struct vt_heap_row row = {.seen_inuse_objects = 1, .seen_inuse_bytes = 4096};
+    struct rows rows = {&row, 1, 0};
+    struct vt_heap_source src = source_of(&rows, VT_HEAP_SAMPLED, 524288);
+    size_t n;
+    src.has_maps = true;
+    char *seen = written(VT_GPERFTOOLS_HEAP, &src, &n);
+    assert_non_null(strstr(seen, "     1:     4096 [     0:        0] @ heapprofile\n"));
+    free(seen);
+    seen = written(VT_JEMALLOC_HEAP, &src, &n);
+    assert_int_equal(strncmp(seen, "heap_v2/1\n", 10), 0);
+    free(seen);
+}
+
 TEST(heap_collapsed, estimates_with_elf_addresses_byte_for_byte) {
     size_t n;
     char *seen = written_two(VT_COLLAPSED, VT_HEAP_SAMPLED, 524288, &n);

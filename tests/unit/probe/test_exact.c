@@ -353,6 +353,46 @@ TEST(exact, ages_are_counted_when_they_are_asked_for) {
     assert_int_equal(n_of_age(9, 0, VT_LIFETIMES, &bytes), 0); /* it begins anew */
 }
 
+/* Every free has one age, with all its bytes; what has none is not negative, then. */
+static void check_ages(uintptr_t site) {
+    struct vt_exact_site s = of_site(site);
+    uint64_t bytes, n = n_of_age(site, 0, VT_LIFETIMES, &bytes);
+    assert_int_equal(n, s.freed.n);
+    assert_int_equal(bytes, s.freed.requested_bytes);
+}
+
+TEST(exact, a_realloc_is_one_free_with_one_age) {
+    static const struct {
+        size_t align, from, to;
+    } rows[] = {{16, 200000, 100},     {16, 4000000, 100},        {16, 200000, 60000},
+                {16, 4000000, 900000}, {16, 300000, 310000},      {16, 300000, 290000},
+                {16, 100, 200000},     {16, 5000, 4500},          {16, 5000, 100000},
+                {16, 100, 60},         {16, 100000, 40000000},    {4096, 200000, 100},
+                {4096, 200000, 70000}, {65536, 200000, 40000000}, {16, 4000000, (size_t)1 << 46}};
+    start_exact();
+    vt__exact_ask_ages(true);
+    for (uintptr_t i = 0; i < vt_countof(rows); i++) {
+        uintptr_t before = 400 + 2 * i, after = before + 1;
+        size_t from = rows[i].from, to = rows[i].to;
+        current_site = before;
+        void *p = vt__aligned_alloc(rows[i].align, from);
+        void *in_the_way = vt__malloc(from);
+        usleep(2000); /* what is freed twice has two ages */
+        current_site = after;
+        void *q = vt__realloc(p, to);
+        check_site(before, 2, 2 * from, q != NULL, q != NULL ? from : 0);
+        check_site(after, q != NULL, q != NULL ? to : 0, 0, 0);
+        check_ages(before);
+        vt__free(q != NULL ? q : p);
+        vt__free(in_the_way);
+        check_site(before, 2, 2 * from, 2, 2 * from);
+        check_site(after, q != NULL, q != NULL ? to : 0, q != NULL, q != NULL ? to : 0);
+        check_ages(before);
+        check_ages(after);
+    }
+    vt__exact_ask_ages(false);
+}
+
 /* ---- the truth of it, across threads ---- */
 
 enum { SLOTS = 2000, TRUE_SITES = 7, STEPS = 6000, THREADS = 4 };
