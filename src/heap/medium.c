@@ -177,8 +177,7 @@ void vt__medium_begin_anew(struct heap *h) {
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     struct block *b = NULL;
-    if (vt__has_remote(h))
-        vt__remote_collect(h, /* has_heaps_lock */ false);
+    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
     if (wants_shared(h, cls) && !(shared_are_used_up(cls) && vt__adopt(h, cls))) {
         struct magazine *m = magazine_of(h, cls);
         if (m->n_trips < 2 * SHARED_TRIPS) m->n_trips++;
