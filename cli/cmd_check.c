@@ -43,6 +43,8 @@ struct checking {
     uint32_t n, cap;
     bool has_peak, has_live; /* some profile is of that moment */
     /* --max-growth=BASE:LIMIT */
+    uint32_t n_grown, n_other; /* profiles of the base's moment, and those that are not */
+    bool is_base_peak;
     char base[PATH_MAX];
     double limit;
     bool is_percent;
@@ -169,6 +171,13 @@ static bool check_growth(struct checking *c, const struct profile *p, const char
     if (c->s->max_growth == NULL) return true;
     struct profile *base = read_one(c->s, c->base);
     if (base == NULL) return false;
+    c->is_base_peak = is_peak(base);
+    if (is_peak(p) != c->is_base_peak) { /* a peak is no growth of what is in use at the end */
+        c->n_other++;
+        profile_free(base);
+        return true;
+    }
+    c->n_grown++;
     uint32_t type = p->default_type, before;
     if (c->s->type) type = profile_find_type(p, c->s->type);
     before =
@@ -204,16 +213,28 @@ static bool check_file(struct checking *c, const char *file) {
 
 /* ---- what is printed */
 
+#define MAX_DECIMALS 9
+
+/* What is above its limit does not look the same. */
+static void put_amounts(const struct verdict *v, char limit[64], char value[64]) {
+    struct table_unit u = table_unit_for(v->unit, v->limit);
+    (void)snprintf(limit, 64, "%s", table_amount(v->unit, v->limit, value, 64));
+    (void)snprintf(value, 64, "%s", table_amount(v->unit, v->value, (char[64]){0}, 64));
+    while (v->value > v->limit && strcmp(limit, value) == 0 && u.decimals++ < MAX_DECIMALS) {
+        (void)table_decimal(v->limit / u.divisor, u.decimals, u.suffix, limit, 64);
+        (void)table_decimal(v->value / u.divisor, u.decimals, u.suffix, value, 64);
+    }
+}
+
 /* "peak at most 120MB: 145MB ±1.2MB in app.peak.heap" */
 static void put_sentence(const struct verdict *v, char *out, size_t n_bytes) {
     char limit[64], value[64], error[64] = "";
     if (v->error > 0)
         (void)snprintf(error, sizeof error, "\u00b1%s",
                        table_amount(v->unit, v->error, value, sizeof value));
-    (void)snprintf(out, n_bytes, "%s at most %s: %s%s%s in %s%s%s%s", v->what,
-                   table_amount(v->unit, v->limit, limit, sizeof limit),
-                   table_amount(v->unit, v->value, value, sizeof value), *error ? " " : "", error,
-                   text_shown(v->file), v->base ? " since " : "",
+    put_amounts(v, limit, value);
+    (void)snprintf(out, n_bytes, "%s at most %s: %s%s%s in %s%s%s%s", v->what, limit, value,
+                   *error ? " " : "", error, text_shown(v->file), v->base ? " since " : "",
                    v->base ? text_shown(v->base) : "",
                    v->outcome == OUTCOME_UNSURE ? ", above it by less than its error" : "");
 }
@@ -304,12 +325,25 @@ static bool is_asked_well(struct checking *c) {
            (!s->max_growth || growth_from(c)) && output_takes_text(s);
 }
 
+static bool has_grown(const struct checking *c) {
+    if (c->n_other == 0) return true;
+    const char *others = c->is_base_peak ? "of no peak" : "of peaks",
+               *base = c->is_base_peak ? "of one" : "of none";
+    if (c->n_grown > 0)
+        say_warning("%u of %u profiles are %s, and '%s' is %s: '--max-growth' leaves them out",
+                    c->n_other, c->n_other + c->n_grown, others, c->base, base);
+    else
+        say_error("all profiles are %s, and '%s' is %s: '--max-growth' compares nothing", others,
+                  c->base, base);
+    return c->n_grown > 0;
+}
+
 /* A budget that no profile could break is not kept. */
 static bool has_looked(const struct checking *c) {
     if (c->s->max_peak && !c->has_peak)
         say_warning("none of the profiles is of a peak (NAME.PID.peak.heap): '--max-peak' looks at "
                     "what was in use when they were written");
-    if (!c->s->max_live || c->has_live) return true;
+    if (!c->s->max_live || c->has_live) return has_grown(c);
     say_error("all profiles are of peaks: '--max-live' needs one of the end (NAME.PID.NNNN.heap)");
     return false;
 }

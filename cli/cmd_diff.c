@@ -39,7 +39,8 @@ static int run(struct settings *s) {
         return EXIT_USAGE;
     }
     if (s->group && !has_options(view, options_group)) {
-        say_error("'--group' is for the views that are tables: top, tree, peek, traces, tags");
+        say_error("'--group' is for the views that are tables: top, tree, peek, list, disasm, "
+                  "traces, tags");
         return EXIT_USAGE;
     }
     uint32_t n = 0, before = 0,

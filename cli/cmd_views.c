@@ -5,6 +5,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "report/estimate.h"
 #include "report/group.h"
@@ -51,23 +52,42 @@ static void put_group_line(const struct settings *s, const struct view *v,
         (void)fputs(how->is_next_group ? "," : "[\n", how->out);
 }
 
+/* -ENOENT: nothing of this group is asked for, and nothing is printed. */
+static int print_group(const struct settings *s, const struct view *part,
+                       const struct view_print *how, print_view *print, struct report_error *e) {
+    struct view_print inner = *how;
+    char *text = NULL;
+    size_t n = 0;
+    inner.out = open_memstream(&text, &n);
+    if (inner.out == NULL) report_no_memory();
+    int error = print(s, part, &inner, e);
+    if (fclose(inner.out) != 0) report_no_memory();
+    if (error == 0) {
+        put_group_line(s, part, how);
+        (void)fwrite(text, 1, n, how->out);
+    }
+    free(text);
+    return error;
+}
+
 static int print_groups(const struct settings *s, struct view *v, struct view_print how,
                         print_view *print, struct report_error *e) {
     struct groups g;
     int error = groups_new(&g, v, s->group, e);
-    for (uint32_t i = 0; error == 0 && i < g.n; i++) {
+    if (error == 0 && g.n == 0 && how.form == TABLE_AS_JSON) (void)fputs("[]\n", how.out);
+    for (uint32_t i = 0; i < g.n && (error == 0 || error == -ENOENT); i++) {
         struct view *part = groups_view(&g, i, e);
         if (part == NULL) error = -EINVAL;
         if (part == NULL) break;
         char name[1024]; /* strings move when a view adds some */
         (void)snprintf(name, sizeof name, "%s", profile_text(v->p, g.all[i].name));
         how.group = name;
-        how.is_next_group = i > 0;
-        put_group_line(s, part, &how);
-        error = print(s, part, &how, e);
+        error = print_group(s, part, &how, print, e);
+        if (error == 0) how.is_next_group = true;
         view_free(part);
     }
-    if (error == 0 && how.form == TABLE_AS_JSON) (void)fputs(g.n ? "]\n" : "[]\n", how.out);
+    if (error == -ENOENT && how.is_next_group) error = 0; /* other groups have it */
+    if (error == 0 && how.is_next_group && how.form == TABLE_AS_JSON) (void)fputs("]\n", how.out);
     groups_free(&g);
     return error;
 }
@@ -131,7 +151,9 @@ static struct view_list_options list_options(const struct view *v, const struct 
                                       .pattern = how->pattern,
                                       .unit = table_unit_each(view_unit(v)),
                                       .unit_name = view_type(v),
-                                      .width = 8};
+                                      .width = 8,
+                                      .group = how->group,
+                                      .is_next_group = how->is_next_group};
 }
 static int print_list(const struct settings *s, const struct view *v, const struct view_print *how,
                       struct report_error *e) {
@@ -225,7 +247,7 @@ const struct command cmd_list = {
     .usage = "list [OPTION...] RE [PROGRAM] PROFILE...",
     .summary = "the source of the functions that match a regexp, with what each line costs",
     .example = "vitrine list '^Cache::fill$' app.heap",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 2,
     .missing = "a regexp and a profile are needed",
     .run = run_list,
@@ -235,7 +257,7 @@ const struct command cmd_disasm = {
     .usage = "disasm [OPTION...] RE [PROGRAM] PROFILE...",
     .summary = "the instructions of the functions that match a regexp, with what each costs",
     .example = "vitrine disasm '^Cache::fill$' cpu.prof",
-    .groups = {GROUPS_OF_VIEWS, options_form, options_output},
+    .groups = {GROUPS_OF_VIEWS, options_form, options_group, options_output},
     .min_files = 2,
     .missing = "a regexp and a profile are needed",
     .run = run_disasm,

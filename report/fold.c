@@ -28,7 +28,10 @@ static const char *const library_files[] = {"libc",
                                             "ld-musl-x86_64",
                                             "ld",
                                             NULL};
-static const char *const library_scopes[] = {"std::", "__gnu_cxx::", "__cxxabiv1::", NULL};
+static const char *const library_scopes[] = {
+    "std::", "__gnu_cxx::", "__cxxabiv1::",
+    "__gthr", /* libgcc's threads, inline in libstdc++'s headers */
+    NULL};
 /* What is between the kernel and the program, wherever it is linked in. */
 static const char *const starters[] = {"_start",
                                        "__libc_start_main",
@@ -80,6 +83,12 @@ static const char *behind_type(const char *name) {
     for (const char *s = name; *s && *s != '<' && *s != '('; s++)
         if (*s == ' ') start = s + 1;
     return start;
+}
+
+/* What calls it is _start, also in a program without names. */
+static bool is_called_first(const struct view *v, uint32_t node) {
+    char name[MAX_NAME];
+    return strncmp(function_of(v, node, name, sizeof name), "__libc_start_main", 17) == 0;
 }
 
 static bool is_library(const struct view *v, uint32_t node) {
@@ -192,11 +201,10 @@ static void fold_stack(struct fold *f, const struct view *v, uint32_t stack) {
     const struct view_stack *s = &v->stacks[stack];
     const uint32_t *frames = view_nodes(v, s);
     uint32_t begin = 0, end = s->n, first = f->view.n_frames;
+    if (end > 1 && is_called_first(v, frames[end - 2])) end--;
+    while (end > 0 && f->is_library[frames[end - 1]]) end--;
     while (begin < end && f->is_library[frames[begin]]) begin++;
-    if (begin == end)
-        begin = 0; /* nothing of the program's own */
-    else
-        while (f->is_library[frames[end - 1]]) end--;
+    if (begin == end) begin = 0, end = s->n; /* nothing of the program's own */
     f->has_library[stack] = begin > 0;
     if (begin > 0) add_frame(f, node_of_library(f, frames, begin), 1, 1);
     add_folded(f, frames + begin, end - begin);

@@ -41,7 +41,8 @@ static bool knows(const struct input *in) {
         struct span_text line = input_line(&look), stack;
         double count;
         if (line.at == line.end || *line.at == '#') continue;
-        if (!is_plain(line) || !split(line, &stack, &count)) return false;
+        if (!is_plain(line)) return false;
+        if (!split(line, &stack, &count)) return n > 0 && input_is_cut(&look);
         n++;
     }
     return n > 0;

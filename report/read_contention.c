@@ -44,10 +44,9 @@ static int read_stack(struct input *in, struct span_text line, const struct rate
                     (span_blanks(&s), span_number(&s, &count)) &&
                     (span_blanks(&s), span_take(&s, "@"));
     if (!is_stack)
-        return input_fail_line(in, "expected 'cycles count @ addresses', found '%.*s'%s",
-                               span_shown(line), line.at,
-                               line.end == in->end ? "; the file is truncated there" : "");
-    if (line.end == in->end) return input_fail_line(in, "is truncated: the last line has no end");
+        return input_fail_line(in, "expected 'cycles count @ addresses', found '%.*s'",
+                               span_shown(line), line.at);
+    if (input_is_cut(in)) return input_fail_line(in, "has no end");
     int error = frames_read(in, s);
     if (error != 0) return error;
     double ns = (double)cycles * r->period / (r->cycles_per_second / 1e9);
@@ -74,7 +73,9 @@ static int read(struct input *in) {
         struct span_text line = input_peek_line(in);
         if (is_map_line(line)) break;
         (void)input_line(in);
-        if (line.at == line.end || read_setting(line, &r)) continue;
+        bool is_setting = line.at == line.end || read_setting(line, &r);
+        if (is_setting && input_is_cut(in)) return input_fail_line(in, "has no end");
+        if (is_setting) continue;
         if (r.cycles_per_second == 0) {
             r.cycles_per_second = OLD_CYCLES_PER_SECOND;
             profile_note(p, "'%s': no line 'cycles/second='; assuming %.1f GHz", in->name,

@@ -64,7 +64,7 @@ static int read_header(struct input *in, struct header *h) {
     if (!heap_counts_read(&s, &h->totals))
         return input_fail_line(in, "expected 'heap profile: N: N [N: N] @ TYPE', found '%.*s'",
                                span_shown(line), line.at);
-    return header_type(in, s, h);
+    return input_is_cut(in) ? input_fail_line(in, "has no end") : header_type(in, s, h);
 }
 
 static int read_stacks(struct input *in, const struct header *h, struct heap_counts *sum) {
@@ -73,11 +73,9 @@ static int read_stacks(struct input *in, const struct header *h, struct heap_cou
         struct heap_counts c;
         if (line.at == line.end) continue;
         if (!heap_counts_read(&s, &c) || (span_blanks(&s), !span_take(&s, "@")))
-            return input_fail_line(in, "expected 'N: N [N: N] @ addresses', found '%.*s'%s",
-                                   span_shown(line), line.at,
-                                   line.end == in->end ? "; the file is truncated there" : "");
-        if (line.end == in->end)
-            return input_fail_line(in, "is truncated: the last line has no end");
+            return input_fail_line(in, "expected 'N: N [N: N] @ addresses', found '%.*s'",
+                                   span_shown(line), line.at);
+        if (input_is_cut(in)) return input_fail_line(in, "has no end");
         int error = frames_read(in, s);
         if (error != 0) return error;
         sum->inuse_objects += c.inuse_objects;

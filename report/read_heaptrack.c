@@ -338,8 +338,7 @@ static int read_lines(struct recording *r) {
     while (!input_is_done(in)) {
         struct span_text line = input_line(in);
         if (line.at == line.end) continue;
-        if (line.end == in->end && *line.at != '#')
-            return input_fail_line(in, "is truncated: the last line has no end");
+        if (input_is_cut(in) && *line.at != '#') return input_fail_line(in, "has no end");
         if (!read_line(r, line))
             return input_fail_line(in, "does not belong into heaptrack's file: '%.*s'",
                                    span_shown(line), line.at);
@@ -352,6 +351,7 @@ static int read(struct input *in) {
     struct recording r = {.in = in};
     struct span_text line = input_line(in);
     uint64_t version;
+    if (input_is_cut(in)) return input_fail_line(in, "has no end");
     (void)span_take(&line, "v ");
     (void)field(&line, &version);
     if (!field(&line, &version) || version != FILE_VERSION)

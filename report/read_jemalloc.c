@@ -46,9 +46,8 @@ static int read_counts(struct input *in, const char *thread, struct heap_counts 
         }
         (void)input_line(in);
         if (!thread_line(line, thread, &is_ours, &counts))
-            return input_fail_line(in, "expected 'tN: N: N [N: N]', found '%.*s'%s",
-                                   span_shown(line), line.at,
-                                   line.end == in->end ? "; the file is truncated there" : "");
+            return input_fail_line(in, "expected 'tN: N: N [N: N]', found '%.*s'", span_shown(line),
+                                   line.at);
         if (is_ours) *c = counts;
         if (input_is_done(in) && is_first) return 0;
     }

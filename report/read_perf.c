@@ -106,6 +106,7 @@ static int read(struct input *in) {
         frames_clear(in);
         while (!input_is_done(in) && input_peek_line(in).at < input_peek_line(in).end) {
             line = input_line(in);
+            if (input_is_cut(in) && line.end[-1] != ')') return input_fail_line(in, "has no end");
             if (split_frame(line, &pc, &name, &file)) add_frame(in, pc, name, file);
         }
         if (in->n_frames == 0) continue;

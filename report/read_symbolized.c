@@ -50,17 +50,26 @@ static void name_all(struct profile *p, struct symbols *s) {
     }
 }
 
+static bool is_at_marker(const struct input *in) {
+    struct span_text line = input_peek_line(in);
+    return span_starts(line, "--- profile") || span_starts(line, "--- heap") ||
+           span_starts(line, "--- growth") || span_starts(line, "--- contention");
+}
+
+static int no_profile(struct input *in) {
+    if (is_at_marker(in)) (void)input_line(in);
+    if (input_is_done(in)) return input_fail(in, "is truncated: it ends behind its symbols");
+    (void)input_line(in);
+    return input_fail_line(in, "has symbols, and after them no profile that is known");
+}
+
 static int read_inner(struct input *in) {
     /* a marker line of its own, unless it is the first line of a contention profile */
-    struct span_text line = input_peek_line(in);
     struct input inner = *in;
-    if (span_starts(line, "--- profile") || span_starts(line, "--- heap") ||
-        span_starts(line, "--- growth") || span_starts(line, "--- contention"))
-        (void)input_line(&inner);
+    if (is_at_marker(in)) (void)input_line(&inner);
     const struct reader *reader = reader_find(&inner);
     if (reader == NULL && (inner = *in, true)) reader = reader_find(&inner);
-    if (reader == NULL || reader == &reader_symbolized)
-        return input_fail(in, "has symbols, and after them no profile that is known");
+    if (reader == NULL || reader == &reader_symbolized) return no_profile(in);
     inner.is_adjusted = true;
     int error = reader->read(&inner);
     *in = inner; /* the scratch moved */

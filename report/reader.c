@@ -9,33 +9,33 @@
 
 /* ---- messages */
 
-static int fail_at(struct input *in, size_t line, const char *format, va_list ap) {
-    char what[400];
-    (void)vsnprintf(what, sizeof what, format, ap);
-    if (line == 0) return report_fail(in->error, EINVAL, "'%s': %s", in->name, what);
-    return report_fail(in->error, EINVAL, "'%s': line %zu: %s", in->name, line, what);
-}
-
 int input_fail(struct input *in, const char *format, ...) {
+    char what[400];
     va_list ap;
     va_start(ap, format);
-    int result = fail_at(in, 0, format, ap);
+    (void)vsnprintf(what, sizeof what, format, ap);
     va_end(ap);
-    return result;
+    return report_fail(in->error, EINVAL, "'%s': %s", in->name, what);
 }
 
 int input_fail_line(struct input *in, const char *format, ...) {
     size_t line = 1;
     for (const char *c = in->begin; c < in->at; c++) line += *c == '\n';
     if (in->at > in->begin && in->at[-1] == '\n') line--; /* `at` is behind the line in question */
+    char what[400];
     va_list ap;
     va_start(ap, format);
-    int result = fail_at(in, line, format, ap);
+    (void)vsnprintf(what, sizeof what, format, ap);
     va_end(ap);
-    return result;
+    return report_fail(in->error, EINVAL, "'%s': line %zu: %s%s", in->name, line, what,
+                       input_is_cut(in) ? "; the file is truncated there" : "");
 }
 
 /* ---- the cursor */
+
+bool input_is_cut(const struct input *in) {
+    return input_is_done(in) && in->end > in->begin && in->end[-1] != '\n';
+}
 
 struct span_text input_peek_line(const struct input *in) {
     const char *newline =
@@ -154,16 +154,17 @@ static bool proc_fields(struct span_text *s, struct profile_mapping *m, bool *is
     return true;
 }
 
-static void add_map_line(struct profile *p, struct span_text s, struct span_text build) {
+/* Where the line's mapping ends; 0: it is none. */
+static uint64_t add_map_line(struct profile *p, struct span_text s, struct span_text build) {
     struct profile_mapping m = {0};
     bool is_executable = true;
     span_blanks(&s);
-    if (!span_hex(&s, &m.start) || !span_take(&s, "-") || !span_hex(&s, &m.limit)) return;
-    if (m.limit <= m.start) return;
+    if (!span_hex(&s, &m.start) || !span_take(&s, "-") || !span_hex(&s, &m.limit)) return 0;
+    if (m.limit <= m.start) return 0;
     bool is_short = span_take(&s, ":");
     span_blanks(&s);
-    if (!is_short && !proc_fields(&s, &m, &is_executable)) return;
-    if (!is_executable) return;
+    if (!is_short && !proc_fields(&s, &m, &is_executable)) return 0;
+    if (!is_executable) return m.limit;
     while (s.end > s.at && s.end[-1] == ' ') s.end--;
     char file[4096];
     size_t n = (size_t)(s.end - s.at);
@@ -177,14 +178,31 @@ static void add_map_line(struct profile *p, struct span_text s, struct span_text
     }
     mapping_set_name(p, &m, profile_string(p, file));
     (void)profile_add_mapping(p, &m);
+    return m.limit;
+}
+
+/* A map is in the order of addresses, and the stack or the kernel's page is its end. One that ends below code is not all there; or a
+ * stack was walked wrong, which is why it is only noted. With names in front nobody needs it. */
+static void note_code_above(struct input *in, uint64_t map_end) {
+    const struct profile *p = in->profile;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_locations; i++) n += p->locations[i].address >= map_end;
+    if (n > 0)
+        profile_note(in->profile,
+                     "'%s': its map of libraries ends below %u of %u addresses in its stacks; it "
+                     "may be truncated",
+                     in->name, n, p->n_locations);
 }
 
 void input_read_maps(struct input *in) {
     struct span_text build = {"", ""};
+    bool has_map = input_is_at_maps(in);
+    uint64_t map_end = 0;
     build.end = build.at;
     while (!input_is_done(in)) {
         struct span_text line = input_line(in);
-        if (line.end == in->end && line.at < line.end)
+        uint64_t end = 0;
+        if (input_is_cut(in))
             profile_note(in->profile,
                          "'%s': its map of libraries is truncated: the last line has no end",
                          in->name);
@@ -194,8 +212,11 @@ void input_read_maps(struct input *in) {
         else if (span_take(&line, "build="))
             build = line;
         else
-            add_map_line(in->profile, line, build);
+            end = add_map_line(in->profile, line, build);
+        if (end > map_end) map_end = end;
     }
+    has_map |= map_end > 0;
+    if (has_map && !in->is_adjusted && !input_is_cut(in)) note_code_above(in, map_end);
     profile_locate(in->profile);
 }
 

@@ -53,7 +53,8 @@ extern const struct reader reader_heap, reader_jemalloc, reader_cpu, reader_cont
 /* The reader that knows what `in` stands at, or NULL. Used by the container for what it contains. */
 const struct reader *reader_find(const struct input *in);
 
-/* ---- messages: 'name': what; input_fail_line() also counts the lines up to `at` */
+/* ---- messages: 'name': what; input_fail_line() also counts the lines up to `at`, behind the line in question, and says "truncated" of
+ * one that has no end */
 __attribute__((format(printf, 2, 3))) int input_fail(struct input *in, const char *format, ...);
 __attribute__((format(printf, 2, 3))) int input_fail_line(struct input *in, const char *format,
                                                           ...);
@@ -63,6 +64,7 @@ struct span_text {
     const char *at, *end;
 };
 static inline bool input_is_done(const struct input *in) { return in->at >= in->end; }
+bool input_is_cut(const struct input *in); /* the line before `at` is the last, and has no '\n' */
 struct span_text input_peek_line(const struct input *in);
 struct span_text input_line(struct input *in); /* and go behind it */
 bool span_starts(struct span_text s, const char *word);

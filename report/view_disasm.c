@@ -327,7 +327,8 @@ static void put_all(struct disasm *d) {
 
 int view_disasm(struct view *v, const struct view_list_options *o, const struct symbols_options *s,
                 struct report_error *e) {
-    struct view_print how = {.out = o->out, .form = o->form};
+    struct view_print how = {
+        .out = o->out, .form = o->form, .group = o->group, .is_next_group = o->is_next_group};
     struct regex *pattern = regex_new(o->pattern, "disasm", e);
     if (pattern == NULL) return -EINVAL;
     struct disasm d = {.v = v, .o = o, .symbols = s, .source = {.search = o->search}};

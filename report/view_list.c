@@ -212,6 +212,8 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
                                   .total = v->total,
                                   .columns = columns,
                                   .n_columns = sizeof columns / sizeof *columns,
+                                  .group = o->group,
+                                  .is_next_group = o->is_next_group,
                                   .unit = {1, 0, "", NULL}}};
     if (o->form != TABLE_AS_TEXT) table_begin(&l.table);
     for (uint32_t round = 0; round < r.n; round++) {

@@ -9,6 +9,7 @@
  */
 #include "report/views.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "report/edges.h"
@@ -97,5 +98,6 @@ int view_peek(const struct view *v, const struct view_print *how, struct report_
     free(scratch);
     edges_free(&edges);
     regex_free(pattern);
-    return 0;
+    if (n > 0 || how->group == NULL) return 0;
+    return report_fail(e, ENOENT, "no function matches '%.200s'", how->pattern ? how->pattern : "");
 }

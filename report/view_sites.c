@@ -1,7 +1,7 @@
 /* view_sites.c - the places that matter, one line each: "std::vector growth < parse x40 < main".
  *
- * A site is the inner end of a folded stack (fold.h). Stacks that differ only in how often something recurs are one site. Where there
- * are thousands of stacks, each is next to nothing: then a site is the function that decides, with all its stacks.
+ * A site is the inner end of a folded stack (fold.h). Stacks that differ only in how often something recurs are one site, and so are
+ * those that differ in what is not shown. Where there are thousands of stacks, each is next to nothing: then a site is the function that decides, with all its stacks.
  *
  * Climate: cli.
  */
@@ -16,11 +16,13 @@
 #define SITE_FRAMES 4  /* of the program's own */
 #define SITE_BYTES 100 /* fewer callers rather than a longer line */
 #define MANY_STACKS 1000
+#define MAX_NAME 1024
 
 struct site {
     uint32_t stack, n; /* the first of its stacks; so many frames of it */
     uint32_t first;    /* in turns[]: for each of them */
     uint32_t n_stacks;
+    uint32_t name;          /* string; without the number of stacks */
     double value, variance; /* the square of its standard error */
 };
 
@@ -131,16 +133,13 @@ static int put_turns(const struct turns *t, char *out, size_t n_bytes) {
 }
 
 /* Callers are left out when the line gets long, but the one that decides is always there. */
-static const char *site_name(const struct sites *t, const struct site *s, char *out,
-                             size_t n_bytes) {
+static void site_name(const struct sites *t, const struct site *s, char *out, size_t n_bytes) {
     const struct fold *f = &t->fold;
     uint32_t decider = f->has_library[s->stack] ? 1 : 0, group = 0;
     size_t n = 0;
     if (t->by_function) {
-        (void)snprintf(out, n_bytes, "%s, %u stack%s",
-                       view_name(&f->view, fold_decider(f, s->stack)), s->n_stacks,
-                       s->n_stacks == 1 ? "" : "s");
-        return out;
+        (void)snprintf(out, n_bytes, "%s", view_name(&f->view, fold_decider(f, s->stack)));
+        return;
     }
     for (uint32_t i = 0; i < s->n && n < n_bytes; i++) {
         const char *name = frame_name(t, s, i);
@@ -155,6 +154,42 @@ static const char *site_name(const struct sites *t, const struct site *s, char *
         if (n < n_bytes && (ends || begins == 1))
             n += (size_t)put_turns(&t->turns[s->first + i], out + n, n_bytes - n);
     }
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct site *x = a, *y = b;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    return x->stack < y->stack ? -1 : x->stack > y->stack;
+}
+
+/* Sites that read the same are one. */
+static void merge_sites(struct sites *t) {
+    char name[MAX_NAME];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        site_name(t, &t->all[i], name, sizeof name);
+        t->all[i].name = profile_string(t->fold.view.p, name);
+    }
+    if (t->n > 1) qsort(t->all, t->n, sizeof *t->all, by_name);
+    for (uint32_t i = 0; i < t->n; i++) {
+        struct site *last = n > 0 ? &t->all[n - 1] : NULL, *s = &t->all[i];
+        if (last == NULL || last->name != s->name) {
+            t->all[n++] = *s;
+            continue;
+        }
+        last->value += s->value;
+        last->variance += s->variance;
+        last->n_stacks += s->n_stacks;
+    }
+    t->n = n;
+}
+
+/* What stands in the table; `out` has room for what is behind the name. */
+static const char *site_text(const struct sites *t, const struct site *s, char *out,
+                             size_t n_bytes) {
+    const char *name = profile_text(t->fold.view.p, s->name);
+    if (!t->by_function) return name;
+    (void)snprintf(out, n_bytes, "%s, %u stack%s", name, s->n_stacks, s->n_stacks == 1 ? "" : "s");
     return out;
 }
 
@@ -166,15 +201,16 @@ void view_sites(const struct view *v, const struct view_print *how) {
     fold_new(&t.fold, v);
     index_init(&t.index);
     for (uint32_t i = 0; i < v->n_stacks; i++) add_stack(&t, i);
+    merge_sites(&t);
     if (t.n > 1) qsort_r(t.all, t.n, sizeof *t.all, by_value, &t);
     struct table table = view_table(v, how, columns, sizeof columns / sizeof *columns);
-    char name[1024];
+    char name[MAX_NAME + 32];
     table_begin(&table);
     for (uint32_t i = 0; i < t.n && (how->n_max == 0 || i < how->n_max); i++) {
         const struct site *s = &t.all[i];
         struct table_cell cells[] = {{.number = s->value, .variance = s->variance},
                                      {.number = view_percent(v, s->value)},
-                                     {.text = site_name(&t, s, name, sizeof name)}};
+                                     {.text = site_text(&t, s, name, sizeof name)}};
         if (s->value != 0) table_row(&table, cells);
     }
     table_end(&table);

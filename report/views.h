@@ -83,7 +83,9 @@ struct view_list_options {
     bool is_intel; /* view_disasm: Intel's way of writing, not AT&T's */
     bool is_old;   /* headings, and view_disasm's source lines, as the perl pprof has them */
     const struct symbols_options
-        *symbols; /* view_list: where a function ends is looked up there; or NULL */
+        *symbols;      /* view_list: where a function ends is looked up there; or NULL */
+    const char *group; /* as in view_print */
+    bool is_next_group;
 };
 /* A value of a heading: the perl pprof writes 0.0, where we write 0. */
 static inline const char *list_total(const struct view_list_options *o, double value, char *out,

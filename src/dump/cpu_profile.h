@@ -6,7 +6,7 @@
 #define VT_DUMP_CPU_PROFILE_H
 
 #include "dump/impl.h"
-#include "probe/counts.h"
+#include "probe/waits.h"
 #include "stack/stack.h"
 #include "vitrine.h"
 
@@ -50,6 +50,7 @@ struct vt_cpu_source vt__cpu_source(struct vt_cpu_rows *rows);
 
 struct vt_wait_rows {
     struct vt_cpu_rows rows;
+    struct vt_waiter who;                  /* of the last one */
     uintptr_t pc[1 + VT_STACK_MAX_FRAMES]; /* the function that waited, and its callers */
 };
 struct vt_cpu_source vt__waits_source(struct vt_wait_rows *rows); /* the same; waits_source.c */

@@ -7,11 +7,12 @@
 static bool next_wait(void *state, struct vt_cpu_stack *row) {
     struct vt_wait_rows *r = state;
     struct vt_count c;
-    uintptr_t function;
-    if (!vt__waits_next(&r->rows.cursor, &c, &function)) return false;
+    if (!vt__waits_next(&r->rows.cursor, &c, &r->who)) return false;
     vt__cpu_row_set(row, &r->rows, &c);
-    if (row->n_pcs == 0 || function == 0) return true;
-    r->pc[0] = function + 1;
+    row->thread = r->who.tid;
+    row->thread_name = r->who.thread_name;
+    if (row->n_pcs == 0 || r->who.function == 0) return true;
+    r->pc[0] = r->who.function + 1;
     __builtin_memcpy(r->pc + 1, row->pc, row->n_pcs * sizeof(row->pc[0]));
     row->pc = r->pc;
     row->n_pcs++;

@@ -29,8 +29,14 @@ struct vt_wait_totals {
 };
 void vt__waits_totals(struct vt_wait_totals *out);
 
+/* The function that waited, and the thread: 0 and "" when there was no room for it; its name is the one it had when it waited. */
+struct vt_waiter {
+    uintptr_t function;
+    uint32_t tid;
+    char thread_name[VT_TASK_NAME_BYTES];
+};
 /* Copies of what was counted since the start, as vt__counts_next; on_ns is the time. */
-bool vt__waits_next(uint32_t *cursor, struct vt_count *out, uintptr_t *function);
+bool vt__waits_next(uint32_t *cursor, struct vt_count *out, struct vt_waiter *who);
 
 VT_HIDDEN_END
 

@@ -55,6 +55,10 @@ for name in ("wait_plain", "wait_write", "wait_std_mutex"):
 for name in ("pthread_mutex_lock", "pthread_rwlock_wrlock", "pthread_cond_wait", "pthread_cond_clockwait"):
     if name not in times:
         cpu.fail(f"expected '{name}' among the functions that waited, seen {sorted(times)}")
+out = subprocess.run([cpu.TOOL, "top", "--json", "--group=thread", path], capture_output=True, text=True)
+groups = {t["group"]: sum(r["flat"] for r in t["rows"]) for t in json.loads(out.stdout or "[]")}
+if not groups or any(not re.fullmatch(r"waits \(\d+\)", name) for name in groups) or abs(sum(groups.values()) - json.loads(out.stdout)[0]["total"]) > 1:
+    cpu.fail(f"expected all waits by threads 'waits (N)', seen {groups} {out.stderr}")
 truth = told(profiled("kinds", VITRINE_CONTENTION_FORMAT="text"))
 ours = top(path)
 compare("text", truth, ours)

@@ -50,6 +50,9 @@ check("guilty stacks: as many as asked for", len(re.findall(r"% \w+ < ", check_o
 # ---- growth
 for amount, status in [("5%", 1), ("159%", 1), ("160%", 0), ("170.5%", 0), ("7M", 1), ("8M", 0), ("0", 1)]:
     check(f"growth of {amount}", check_of(f"--max-growth={before}:{amount}", after)[0], status)
+for limit, text in [(13 * MIB - 1, "12.999999MB: 13.000000MB"), (13 * MIB - 5000, "12.995MB: 13.000MB")]:
+    check_has(f"{limit} is not what it is above", check_of(f"--max-live={limit}", after)[1], f"FAIL  live at most {text} in {after}\n")
+check_has("what is at its limit looks like it", check_of(f"--max-live={13 * MIB}", after)[1], "ok    live at most 13.0MB: 13.0MB in ")
 check("what shrank is no growth", check_of(f"--max-growth={after}:0%", before)[0], 0)
 text = check_of(f"--max-growth={before}:5%", after)[1]
 check_has("growth", text, f"FAIL  growth at most 256kB: 8.00MB in {after} since {before}\n")
@@ -95,6 +98,12 @@ status, text, errors = check_of("--max-peak=15M", "--max-live=10M", *files)
 check("a run above its peak", (status, errors), (1, ""))
 check_has("a run: the guilty", text, "% hold_much < ")
 check("a run: live is not looked for in the peak", len(re.findall(r"^(ok|FAIL) +live", text, re.M)), 1)
+peak, last = sorted(files, key=lambda f: "peak" not in f)
+for base, other, words in ((last, peak, f"of peaks, and '{last}' is of none"), (peak, last, f"of no peak, and '{peak}' is of one")):
+    status, text, errors = check_of(f"--max-growth={base}:0%", *files)
+    check(f"growth since {base}", (status, re.findall(r"^(\w+) .* in (.*) since (.*)$", text, re.M)), (0, [("ok", base, base)]))
+    check(f"growth since {base}: said", errors, f"vitrine: warning: 1 of 2 profiles are {words}: '--max-growth' leaves them out\n")
+    check(f"growth since {base}: nothing is left", check_of(f"--max-growth={base}:0%", other), (3, "", f"vitrine: error: all profiles are {words}: '--max-growth' compares nothing\n"))
 
 # ---- mistakes
 for argv, status, part in [([after], 2, "no budget is given: --max-peak, --max-live or --max-growth"), (["--max-peak=1M"], 2, "no profile is given"),

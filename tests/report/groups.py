@@ -42,6 +42,16 @@ check("by file", sums("top", "--group=file", labelled), {"/src/alloc.c": 7500, "
 for view in ("tree", "traces", "tags"):
     check(f"{view} by file", [t["group"] for t in tables(view, "--group=file", labelled)], ["/src/alloc.c", "/src/g.c"])
 check("peek by file", [t["group"] for t in json.loads(out(VITRINE, "peek", "--json", "--group=file", "main", labelled))], ["/src/alloc.c", "/src/g.c"])
+check("peek leaves out groups without the function", [t["group"] for t in json.loads(out(VITRINE, "peek", "--json", "--group=user", "^g$", labelled))], ["bob", "(no user)"])
+check("peek leaves out their headings", re.findall(r"^user (.*):", out(VITRINE, "peek", "--group=user", "^f$", labelled), re.M), ["bob", "ann"])
+check("peek of a function that no group has", run(VITRINE, "peek", "--group=user", "^none$", labelled), (3, "", "vitrine: error: no function matches '^none$'\n"))
+check("list by label", {t["group"]: sum(r["flat"] for r in t["rows"]) for t in json.loads(out(VITRINE, "list", "--json", "--group=user", "^alloc$", labelled))},
+      {"bob": 4500, "ann": 3000})
+check("list by label: text", re.findall(r"^user (.*):", out(VITRINE, "list", "--group=user", "^f$", labelled), re.M), ["bob", "ann"])
+check("list by file", [t["group"] for t in json.loads(out(VITRINE, "list", "--json", "--group=file", "^main$", labelled))], ["/src/alloc.c", "/src/g.c"])
+rows = list(csv.DictReader(io.StringIO(out(VITRINE, "list", "--csv", "--group=user", "^alloc$", labelled))))
+check("list by label: CSV", {r["group"] for r in rows}, {"bob", "ann"})
+check_has("list of a function that no group has", run(VITRINE, "list", "--group=user", "^none$", labelled)[2], "no function with lines matches '^none$'")
 heap = os.path.join(folder, "modules.heap")
 with open(heap, "w") as f:
     f.write("heap profile: 3: 600 [3: 600] @ heapprofile\n1: 100 [1: 100] @ 0x400011 0x500011\n1: 200 [1: 200] @ 0x500021\n1: 300 [1: 300] @ 0x99999\n"
@@ -88,6 +98,10 @@ for way, option in (("sampled", "--rate=1K"), ("exact", "--exact")):
     last = glob.glob(os.path.join(place, "*.0001.heap"))[0]
     seen = sums("top", "--group=thread", last)
     check(f"threads of a run, {way}: two have all", [v > 9e6 for v in sorted(seen.values())[-2:]], [True, True])
+    for view in ("list", "disasm"):
+        groups = json.loads(out(VITRINE, view, "--json", "--group=thread", "^work$", last))
+        check(f"{view} by thread, {way}", sorted(re.sub(r" \(\d+\)$", "", t["group"]) for t in groups), ["alpha", "beta"])
+        check(f"{view} by thread, {way}: each has its own", all(9e6 < sum(r["cum"] for r in t["rows"]) < 2e7 for t in groups), True)
     check(f"threads of a run, {way}: by name", sorted(re.sub(r" \(\d+\)$", "", n) for n in seen if seen[n] > 9e6), ["alpha", "beta"])
 check("modules of a run", list(sums("top", "--group=module", last))[0], "threads")
 done()

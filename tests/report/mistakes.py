@@ -15,7 +15,7 @@ def file(name, data):
     return path
 
 
-GOOD = "heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400010\nMAPPED_LIBRARIES:\n"
+GOOD = "heap profile: 1: 100 [1: 100] @ heapprofile\n1: 100 [1: 100] @ 0x400010\nMAPPED_LIBRARIES:\n7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n"
 good = file("good.heap", GOOD)
 empty = file("empty.heap", "")
 cut = file("cut.heap", GOOD[:67])
@@ -183,6 +183,11 @@ for form in ("gperftools", "jemalloc"):
     at = text.index(b"MAPPED_LIBRARIES:") + 60
     status, _, errors = run(VITRINE, "top", "--no-symbols", file("cut.text", text[:at]))
     check(f"{form}, within its map", (status, errors.count("its map of libraries is truncated: the last line has no end")), (0, 1))
+    for n in [*range(20, text.index(b"MAPPED_LIBRARIES:") + 17, 5), text.index(b"MAPPED_LIBRARIES:") + 18]:
+        seen = "truncated" in run(VITRINE, "top", "--no-symbols", file("cut.heap", text[:n]))[2]
+        if not seen:
+            check(f"{form}: the first {n} of {len(text)} bytes", seen, True)
+            break
     check(f"{form}, whole", "truncated" in run(VITRINE, "top", "--no-symbols", prefix + ".0001.heap")[2], False)
 nothing = file("nothing.heap", "heap profile: 0: 0 [0: 0] @ heapprofile\nMAPPED_LIBRARIES:\n")
 warned("a profile of nothing", ["top", nothing], f"'{nothing}': is a gperftools heap profile without samples", "0 of 0 shown")

@@ -125,6 +125,36 @@ TEST(read_heap, equal_pairs_without_a_type_are_old_samples) {
     profile_free(p);
 }
 
+TEST(read, a_map_that_ends_below_code_is_noted) {
+    const char *const texts[] = {
+        "heap profile: 1: 9 [1: 9] @ heapprofile\n1: 9 [1: 9] @ 0x400010 0x7f0000000010\n",
+        "heap_v2/0\n  t*: 1: 9 [1: 9]\n@ 0x400010 0x7f0000000010\n  t*: 1: 9 [1: 9]\n",
+        "--- contention\ncycles/second=10\n500 2 @ 0x400010 0x7f0000000010\n"};
+    const char *maps = MAPS,
+               *said[] = {"ends below 2 of 2 addresses", "ends below 1 of 2 addresses",
+                          "ends below 1 of 2 addresses", NULL};
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *end = maps;
+        for (unsigned k = 0; k < sizeof said / sizeof *said; k++) { /* cut behind each line */
+            char text[1024];
+            end = strchr(end, '\n') + 1;
+            (void)snprintf(text, sizeof text, "%s%.*s", texts[i], (int)(end - maps), maps);
+            struct profile *p = good(text);
+            if (said[k]) assert_has_note(p, said[k]);
+            assert_int_equal(p->n_notes, said[k] != NULL);
+            profile_free(p);
+        }
+    }
+}
+
+TEST(read, names_in_front_need_no_map) {
+    struct profile *p =
+        good("--- symbol\nbinary=/x\n0x10 f\n---\n--- heap\nheap profile: 1: 1 [1: 1] @ "
+             "heapprofile\n1: 1 [1: 1] @ 0x10\nMAPPED_LIBRARIES:\n");
+    assert_int_equal(p->n_notes, 0);
+    profile_free(p);
+}
+
 TEST(read_heap, growth_is_exact) {
     struct profile *p = good("heap profile: 1: 1048576 [1: 1048576] @ growth\n"
                              "1: 1048576 [1: 1048576] @ 0x400010\n" MAPS);
@@ -702,9 +732,35 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
         {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n  t*: 1: ", "the file is truncated"},
         {"heap_v2/100\n  t*: 1: 1 [0: 0]\n0x10\n", "line 3: expected a stack"},
         {"--- contention\nhello\n", "line 2: expected 'cycles count @ addresses'"},
-        {"--- contention\n12 3 @ 0x10 0x2", "line 2: is truncated: the last line has no end"},
+        {"--- contention\n12 3 @ 0x10 0x2", "line 2: has no end; the file is truncated"},
         {"heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x40",
-         "line 2: is truncated: the last line has no end"},
+         "line 2: has no end; the file is truncated"},
+        {"heap profile: 1: 1", "line 1: expected 'heap profile: N: N [N: N] @ TYPE', found"},
+        {"heap profile: 1: 1", "; the file is truncated there"},
+        {"heap profile: 0: 0 [0: 0] @ heap", "line 1: has no end; the file is truncated there"},
+        {"heap_v2/", "; the file is truncated there"},
+        {"heap_v2/100\n  t*",
+         "line 2: expected 'tN: N: N [N: N]', found '  t*'; the file is truncated there"},
+        {"heap_v2/100\n ",
+         "line 2: expected counts of a thread, found ' '; the file is truncated there"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n  t0: 1: 1 [0: 0]\n ",
+         "line 4: expected a stack ('@ addresses'), found ' '; the file is truncated there"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10 0x",
+         "line 3: expected an address, found '0x'; the file is truncated there"},
+        {"heap_v2/100\n  t*: 1: 1 [0: 0]\n@ 0x10\n  t*: 1: 1 [0: 0]\nMA",
+         "line 5: expected a stack ('@ addresses'), found 'MA'; the file is truncated there"},
+        {"--- contention\ncycles/second=1", "line 2: has no end; the file is truncated there"},
+        {"--- symbol\n0x", "; the file is truncated there"},
+        {"--- symbol\n0x10 f\n---\n", "is truncated: it ends behind its symbols"},
+        {"--- symbol\n0x10 f\n---\n--- heap\nheap pro",
+         "line 5: has symbols, and after them no profile that is known; the file is truncated there"},
+        {"app 1 2.3: cycles:\n\t 55d0 f (/x)\n\t 55d0 g (/",
+         "line 3: has no end; the file is truncated there"},
+        {"app 1 2.3: cycles:\n\t 55d0 f (/x)\n\napp 1", "; the file is truncated there"},
+        {"app 1 2.3: cycles:\n\t 55d0 f (/x)", NULL},
+        {"a;b 1\nc;",
+         "line 2: expected 'frame;frame count', found 'c;'; the file is truncated there"},
+        {"v 10400 3", "line 1: has no end; the file is truncated there"},
         {"--- contention\n12 3 @\n", NULL}, /* a stack without frames is one */
         {"--- symbol\nbinary=/x\n0x10 f\n", "have no end mark"},
         {"--- symbol\nnonsense\n---\n", "line 2: expected '0xADDRESS name'"},
@@ -718,7 +774,7 @@ TEST(read, a_file_that_is_none_gets_a_line_that_says_what_it_is) {
         {"v 10400 3\ns 4 mai\n", "line 2: does not belong into heaptrack's file: 's 4 mai'"},
         {"v 10400 3\nt 1 0\n", "line 2: does not belong"},
         {"v 10400 3\n+ 0\n", "line 2: does not belong"},
-        {"v 10400 3\ns 1 a\n+ ", "line 3: is truncated: the last line has no end"},
+        {"v 10400 3\ns 1 a\n+ ", "line 3: has no end; the file is truncated"},
         {"\x28\xb5\x2f\xfd garbage", "is a zstd file that is damaged"},
         {"\n\4\10\1\20\2\62", "truncated or damaged at byte 6"},
         {"\n\4\10\1\20\2", "it has no strings"},

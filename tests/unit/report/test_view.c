@@ -245,6 +245,16 @@ static char *folded(const char *profile,
     return text;
 }
 
+#define TEN "xxxxxxxxxx"
+#define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+
+TEST(fold, sites_that_read_the_same_are_one) {
+    char *seen =
+        folded("main;a;" LONG "1;f 5\nmain;b;" LONG "2;f 6\nc;f;f 8\nc;f 4\n", view_sites, false);
+    assert_string_equal(seen, "value,value%,site\n12,52.1739,f x1-2 < c\n11,47.8261,f\n");
+    free(seen);
+}
+
 TEST(fold, a_site_shows_the_callers_of_libraries_and_recursion_once) {
     const struct {
         const char *stack, *site, *all;
@@ -265,6 +275,15 @@ TEST(fold, a_site_shows_the_callers_of_libraries_and_recursion_once) {
         {"main;a;b;a;b;a;b;leaf 5", "leaf < (b < a) x3 < main", NULL},
         {"main;r;r 5\nmain;r;r;r 6\nmain;r;r;r;r 7", "r x2-4 < main", NULL},
         {"main;standing 5", "standing < main", "standing < main"},
+        /* a thread, and a task, whose wrappers are the library's too */
+        {"clone3;start_thread;std::thread::run();work;std::sort 5\n"
+         "clone3;start_thread;std::thread::run();void std::call_once<void (*)()>(void (*)());__gthread_once;std::invoke;work;std::sort 6",
+         "std::sort < work", NULL},
+        /* a program without names: what calls __libc_start_main is _start */
+        {"app+0x24c0;__libc_start_main_impl;__libc_start_call_main;app+0x23cd;app+0x24cd 5",
+         "app+0x24cd < app+0x23cd", NULL},
+        {"app+0x24c0;__libc_start_main_impl;std::a 5",
+         "std::a < __libc_start_main_impl < app+0x24c0", NULL},
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *seen = folded(rows[i].stack, view_sites, false),
