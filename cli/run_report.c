@@ -328,15 +328,21 @@ static void put_end(const struct run *r) {
                   table_amount("bytes", r->peak_resident_bytes, number, sizeof number));
 }
 
-/* "  resident  77.1MB  heap 16.2MB, other mappings 41.0MB, stacks 132kB, files 19.8MB": adds up to what the kernel says. */
+/* "  resident  77.1MB  heap 16.2MB, other mappings 41.0MB, stacks 132kB, files 19.8MB, profiler's tables 1.20MB": adds up to what the
+ * kernel says. Of a child: "process 1234 (cc1): heap ...". */
 static void put_residence(const struct run *r) {
     const struct residence *e = &r->residence;
     char number[64];
-    const char *comma = "  ";
-    if (e->pid == 0) return;
-    double all = r->peak_resident_bytes, unseen = all - e->total; /* below zero: its counters lag */
-    (void)fprintf(stderr, "  %-16s %12s", "resident",
+    const char *comma = "";
+    double all = r->peak_resident_bytes, unseen = all - e->total;
+    (void)fprintf(stderr, "  %-16s %12s  ", "resident",
                   table_amount("bytes", all, number, sizeof number));
+    if (e->pid == 0) {
+        (void)fputs("not known of what: it ended before anybody looked\n", stderr);
+        return;
+    }
+    if (e->pid != r->pid)
+        (void)fprintf(stderr, "process %d (%s): ", (int)e->pid, text_shown(e->name));
     for (unsigned i = 0; i < RESIDENCE_PARTS; i++) {
         if (i == RESIDENCE_HEAP && !e->has_heap) continue;
         (void)fprintf(
