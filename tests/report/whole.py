@@ -249,4 +249,39 @@ check_has("children: those that did much", errors, f"and those of 1 other proces
 check("children: files of two", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place) if f.endswith(".heap")), ["sh.N.N.heap"] * 2 + ["sh.N.peak.heap"] * 2)
 data = json.loads(open(os.path.join(place, "sh.run.json")).read())["probes"][0]
 check("children: JSON", (data["other_processes"], data["processes_left_out"]), (1, 10))
+
+# a driver that has others do the work: the report is about who did it, and says so
+driver = build("driver", r"""
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *volatile p;
+int main(int argc, char **argv) {
+    (void)argc;
+    p = malloc(100000);
+    if (fork() == 0) return execv(argv[1], argv + 1);
+    wait(NULL);
+    return 0;
+}
+""")
+_, _, errors, place = vrun("--exact", "--json", driver, big)
+data = json.loads(open(os.path.join(place, "driver.run.json")).read())
+who = data["probes"][0]["pid"]
+check("driver: another process", who != data["pid"], True)
+check_has("driver: it is said", errors, f"\n  driver itself allocated less than 1MB; this is its child with the largest heap profile, process {who}\n")
+check_has("driver: so it is of what is resident", errors, f"B  process {who} (big): heap ")
+check("driver: JSON", (data["resident"]["pid"], data["resident"]["name"]), (who, "big"))
+check_near("driver: what it allocated", data["probes"][0]["total"]["alloc_space"], 6000000, 100000)
+_, _, errors, place = vrun("--exact", "--json", driver, small)
+data = json.loads(open(os.path.join(place, "driver.run.json")).read())
+check("driver: of one that did no more it is itself", data["probes"][0]["pid"], data["pid"])
+
+# children that allocated nothing: no sample in 1 TiB
+_, _, errors, place = vrun("--rate=1024G", "--json", "sh", "-c", f"for i in 1 2 3 4 5; do {small}; done; exit 0")
+data = json.loads(open(os.path.join(place, "sh.run.json")).read())
+check_has("no child did anything: all are left out", errors, "\n  none of 5 other processes that allocated less than 1MB\n")
+check("no child did anything: no files", {f.split(".")[1] for f in os.listdir(place) if f.endswith(".heap")} <= {str(data["pid"])}, True)
+check("no child did anything: no warning of an empty file", "without samples" in errors, False)
+_, _, errors, _ = vrun("--rate=1024G", small)
+check("nothing was sampled: no warning", "warning" in errors, False)
 done()
