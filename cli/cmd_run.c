@@ -29,7 +29,8 @@ enum { EXIT_NOT_RUNNABLE = 126, EXIT_NOT_FOUND = 127, EXIT_SIGNAL = 128 };
 /* Unless the user says otherwise in VITRINE. A sample takes half a microsecond; one for each 64 KiB is 1 % of a program that
  * does little but allocate, and shows small ones too. */
 #define DEFAULTS "heap_exit_peak,sample=64K"
-#define PREFIX_MAX 1000 /* the library's names have 1024 bytes */
+#define OURS_AT_MOST 1.05 /* the counter may have been read a little later than ours */
+#define PREFIX_MAX 1000   /* the library's names have 1024 bytes */
 
 const struct probe probes[] = {
     {offsetof(struct settings, heap), "VITRINE_HEAP_PROFILE", ".%p", run_heap_name, "heap",
@@ -116,7 +117,7 @@ static const char *own_box(void) {
  * choice counts. */
 static bool set_boxes(struct boxes *b) {
     char path[PATH_MAX + 8];
-    *b = (struct boxes){.lock = -1, .of_user = own_box()};
+    *b = (struct boxes){.lock = -1, .ends = -1, .of_user = own_box()};
     if (b->of_user != NULL) return true;
     if (!boxes_begin(b)) return true;
     (void)snprintf(path, sizeof path, "%s/%%p", b->folder);
@@ -244,17 +245,26 @@ static int start(const char *path, char **argv) {
     return status;
 }
 
+/* The kernel's count of a process begins with what its maker had resident: ours. Below that it tells nothing. */
+static double peak_of(const struct residence *e, double counted, double ours) {
+    double peak = counted;
+    if (e->peak_bytes > 0 && counted <= ours * OURS_AT_MOST) peak = e->peak_bytes;
+    return e->total > peak ? e->total : peak; /* its counters lag */
+}
+
 static void await(struct run *r) {
     siginfo_t info;
     struct rusage used = {0};
     sigset_t all;
+    double ours = residence_own_peak();
     residence_watch(r->pid, &r->residence);
     /* It is not reaped before forwarding has stopped: its pid cannot be another's meanwhile. */
     while (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {}
     (void)sigfillset(&all);
     stop_forwarding(&all);
     while (wait4(r->pid, &r->ended, 0, &used) < 0 && errno == EINTR) {}
-    r->peak_resident_bytes = (double)used.ru_maxrss * 1024;
+    boxes_read_ends(r->boxes, &r->residence);
+    r->peak_resident_bytes = peak_of(&r->residence, (double)used.ru_maxrss * 1024, ours);
 }
 
 static int64_t now_ns(clockid_t clock) {

@@ -25,7 +25,8 @@ struct settings {
     const char *program, *type, *thread;
     const char *bases[MAX_LIST + 1], *moves[MAX_LIST + 1]; /* ended by NULL */
     bool no_symbols;
-    uint64_t limit; /* bytes of a profile: report_options.max_bytes */
+    bool may_be_empty; /* no option: `run` knows that its profiles are profiles */
+    uint64_t limit;    /* bytes of a profile: report_options.max_bytes */
     /* which part of it */
     const char *focus, *ignore, *show, *hide, *show_from, *tag_focus, *tag_ignore;
     bool all_frames, drop_negative;

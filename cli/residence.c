@@ -18,10 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/run_boxes.h"
 #include "report/memory.h"
 
 #define WINDOW_LEAST ((uint64_t)1 << 38) /* of the library's window; it is 2^40 unless refused */
 #define STEP 1.005                       /* so much more than before is worth a look into the map */
+/* So much more must have been seen than a process told itself, which knows better what is what. */
+#define TOLD 1.01
 #define PAUSE_LEAST_MS 2
 #define PAUSE_MOST_MS 50
 #define PAUSE_SHARE 100 /* of the time since the start: short programs are looked at more often */
@@ -32,14 +35,15 @@
 const char *const residence_words[] = {[RESIDENCE_HEAP] = "heap",
                                        [RESIDENCE_MAPPINGS] = "other mappings",
                                        [RESIDENCE_STACKS] = "stacks",
-                                       [RESIDENCE_FILES] = "files"};
+                                       [RESIDENCE_FILES] = "files",
+                                       [RESIDENCE_TABLES] = "profiler's tables"};
 
 /* ---- the map of a process */
 
 struct area {
     uint64_t begin, end;
     double resident;
-    bool is_file, is_stack, has_access;
+    bool is_file, is_box, is_stack, has_access;
 };
 
 struct map {
@@ -53,14 +57,15 @@ static bool is_file_name(const char *name) {
 }
 
 static bool read_area(const char *line, struct area *out) {
-    char rights[8] = "", name[16] = "";
+    char rights[8] = "", name[512] = "";
     uint64_t begin, end;
     int n =
-        sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %15s", &begin, &end, rights, name);
+        sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %511s", &begin, &end, rights, name);
     if (n < 3) return false;
     *out = (struct area){.begin = begin,
                          .end = end,
                          .is_file = is_file_name(name),
+                         .is_box = strstr(name, "/" BOXES_NAME) != NULL,
                          .is_stack = strncmp(name, "[stack", 6) == 0,
                          .has_access = strncmp(rights, "---", 3) != 0};
     return true;
@@ -97,6 +102,7 @@ static bool is_below(const struct area *a, const struct area *b) { return a->end
 
 static enum residence_part part_of(const struct map *m, uint32_t i) {
     const struct area *a = &m->all[i];
+    if (a->is_box) return RESIDENCE_TABLES;
     if (a->is_file) return RESIDENCE_FILES;
     if (a->is_stack) return RESIDENCE_STACKS;
     const struct area *guard = i > 0 ? &m->all[i - 1] : NULL;
@@ -111,7 +117,7 @@ static void add_up(const struct map *m, pid_t pid, struct residence *r) {
     while (heap > 0 && window < m->n && is_below(&m->all[heap - 1], &m->all[heap]) &&
            m->all[heap - 1].has_access && !m->all[heap - 1].is_file)
         heap--;
-    *r = (struct residence){.pid = pid, .has_heap = window < m->n};
+    *r = (struct residence){.pid = pid, .has_heap = window < m->n, .peak_bytes = r->peak_bytes};
     for (uint32_t i = 0; i < m->n; i++) {
         enum residence_part part =
             i >= heap && i <= window && r->has_heap ? RESIDENCE_HEAP : part_of(m, i);
@@ -122,15 +128,36 @@ static void add_up(const struct map *m, pid_t pid, struct residence *r) {
 
 /* ---- the processes */
 
-static double resident_of(pid_t pid) {
-    char path[64];
-    unsigned long n = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+/* What it has, and the most it ever had. */
+static double resident_of(const char *pid, double *peak) {
+    char path[64], line[256];
+    unsigned long now = 0, most = 0;
+    (void)snprintf(path, sizeof path, "/proc/%s/status", pid);
     FILE *in = fopen(path, "re");
+    *peak = 0;
     if (in == NULL) return 0;
-    if (fscanf(in, "%*s %lu", &n) != 1) n = 0;
+    while (now == 0 && fgets(line, sizeof line, in) != NULL) {
+        (void)sscanf(line, "VmHWM: %lu kB", &most);
+        (void)sscanf(line, "VmRSS: %lu kB", &now); /* comes behind it */
+    }
     (void)fclose(in);
-    return (double)n * (double)sysconf(_SC_PAGESIZE);
+    *peak = (double)most * 1024;
+    return (double)now * 1024;
+}
+
+double residence_own_peak(void) {
+    double peak;
+    (void)resident_of("self", &peak);
+    return peak;
+}
+
+static void read_name(pid_t pid, char name[16]) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+    FILE *in = fopen(path, "re");
+    if (in == NULL) return;
+    if (fgets(name, 16, in) != NULL) name[strcspn(name, "\n")] = '\0';
+    (void)fclose(in);
 }
 
 /* Appends the children that the first thread of all[i] has. */
@@ -150,17 +177,24 @@ static void look(pid_t pid, struct map *m, struct residence *r) {
     double most = r->total * STEP;
     unsigned n = 1;
     for (unsigned i = 0; i < n; i++) {
-        double bytes = resident_of(all[i]);
+        char number[16];
+        double peak;
+        (void)snprintf(number, sizeof number, "%d", (int)all[i]);
+        double bytes = resident_of(number, &peak);
+        if (peak > r->peak_bytes) r->peak_bytes = peak;
         if (bytes > most) {
             most = bytes;
             largest = all[i];
         }
         n = add_children(all, i, n);
     }
-    struct residence now;
+    struct residence now = {.peak_bytes = r->peak_bytes};
     if (largest == 0 || !read_map(largest, m)) return;
     add_up(m, largest, &now);
-    if (now.total > r->total) *r = now;
+    bool is_torn = now.has_heap && now.bytes[RESIDENCE_HEAP] == 0; /* it grew between two reads */
+    if (now.total <= r->total || is_torn) return;
+    read_name(largest, now.name);
+    *r = now;
 }
 
 static double ms_of(clockid_t clock) {
@@ -189,4 +223,37 @@ void residence_watch(pid_t pid, struct residence *r) {
     }
     free(m.all);
     (void)close(fd);
+}
+
+/* ---- the end of a process */
+
+static const enum vt_box_part told[] = {[RESIDENCE_HEAP] = VT_BOX_HEAP,
+                                        [RESIDENCE_MAPPINGS] = VT_BOX_MEMORY,
+                                        [RESIDENCE_STACKS] = VT_BOX_STACKS,
+                                        [RESIDENCE_FILES] = VT_BOX_FILES,
+                                        [RESIDENCE_TABLES] = VT_BOX_OWN};
+
+/* Approximate: from outside they look like mappings of the program. They do not become smaller, so it had no more when we looked. */
+static void part_tables(struct residence *r, double tables) {
+    double more = tables - r->bytes[RESIDENCE_TABLES];
+    if (more > r->bytes[RESIDENCE_MAPPINGS]) more = r->bytes[RESIDENCE_MAPPINGS];
+    if (more <= 0) return;
+    r->bytes[RESIDENCE_TABLES] += more;
+    r->bytes[RESIDENCE_MAPPINGS] -= more;
+}
+
+void residence_add_end(struct residence *r, const struct vt_box_end *e) {
+    struct residence end = {
+        .pid = (pid_t)e->pid, .has_heap = true, .is_told = true, .peak_bytes = r->peak_bytes};
+    for (unsigned i = 0; i < RESIDENCE_PARTS; i++) {
+        end.bytes[i] = (double)e->bytes[told[i]];
+        end.total += end.bytes[i];
+    }
+    if ((double)e->peak_bytes > end.peak_bytes) end.peak_bytes = (double)e->peak_bytes;
+    (void)snprintf(end.name, sizeof end.name, "%.15s", e->name);
+    r->peak_bytes = end.peak_bytes;
+    if (end.total > 0 && end.total * (r->is_told ? 1 : TOLD) >= r->total)
+        *r = end;
+    else if (end.pid == r->pid)
+        part_tables(r, end.bytes[RESIDENCE_TABLES]);
 }

@@ -24,7 +24,7 @@
 
 #define ROOM_BYTES ((uint64_t)256 << 20) /* a box has no more; below that another place is better */
 #define LITTLE_BYTES (1 << 20)
-#define FOLDER_NAME "vitrine.run."
+#define MAX_ENDS 1000000 /* processes: it may have been written by anybody */
 
 /* ---- the folder */
 
@@ -45,12 +45,21 @@ static bool make_below(const char *top, char out[PATH_MAX]) {
 
 static bool make_in(const char *folder, struct boxes *b) {
     if (folder == NULL || folder[0] != '/' || strpbrk(folder, ",%") != NULL) return false;
-    if (snprintf(b->top, sizeof b->top, "%s/" FOLDER_NAME "XXXXXX", folder) >= PATH_MAX / 2)
+    if (snprintf(b->top, sizeof b->top, "%s/" BOXES_NAME "XXXXXX", folder) >= PATH_MAX / 2)
         return false;
     if (mkdtemp(b->top) == NULL) return false; /* mode 0700 */
     if (geteuid() != 0 || !make_below(b->top, b->folder))
         (void)snprintf(b->folder, sizeof b->folder, "%s", b->top);
     return true;
+}
+
+/* For processes that gave up root, too, where make_below() was. */
+static int make_ends(const struct boxes *b) {
+    char path[PATH_MAX + sizeof VT_BOX_ENDS];
+    (void)snprintf(path, sizeof path, "%s/" VT_BOX_ENDS, b->folder);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0 && geteuid() == 0) (void)fchmod(fd, 0666);
+    return fd;
 }
 
 /* With what is in it; and with folders there, but no deeper: a program may have made any. */
@@ -83,7 +92,7 @@ static void remove_left(const char *parent) {
     DIR *d = opendir(parent);
     if (d == NULL) return;
     for (const struct dirent *f; (f = readdir(d)) != NULL;) {
-        if (strncmp(f->d_name, FOLDER_NAME, strlen(FOLDER_NAME)) != 0) continue;
+        if (strncmp(f->d_name, BOXES_NAME, strlen(BOXES_NAME)) != 0) continue;
         (void)snprintf(path, sizeof path, "%s/%s", parent, f->d_name);
         int fd = lock_folder(path);
         if (fd < 0) continue;
@@ -102,6 +111,7 @@ bool boxes_begin(struct boxes *b) {
         remove_left(places[i]);
         if (!make_in(places[i], b)) continue;
         b->lock = lock_folder(b->top);
+        b->ends = make_ends(b);
         return true;
     }
     b->top[0] = '\0';
@@ -111,6 +121,16 @@ bool boxes_begin(struct boxes *b) {
 void boxes_end(struct boxes *b) {
     if (b->top[0] != '\0') remove_folder(b->top, /* has_folders */ true);
     if (b->lock >= 0) (void)close(b->lock);
+    if (b->ends >= 0) (void)close(b->ends);
+}
+
+void boxes_read_ends(const struct boxes *b, struct residence *r) {
+    struct vt_box_end e;
+    for (off_t i = 0; b->ends >= 0 && i < MAX_ENDS; i++) {
+        if (pread(b->ends, &e, sizeof e, i * (off_t)sizeof e) != (ssize_t)sizeof e) return;
+        if (memcmp(e.magic, VT_BOX_END_MAGIC, sizeof e.magic) != 0 || e.n_bytes != sizeof e) return;
+        residence_add_end(r, &e);
+    }
 }
 
 /* ---- what is in it */

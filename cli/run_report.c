@@ -181,19 +181,44 @@ static const struct dumps *choose_child(const struct found *f, const struct run 
     return best;
 }
 
-/* The program's own; if it wrote none, or there is nothing in it (sh ends without saying so), those of a child. The last profile
- * goes to *figures. */
+static bool is_cut_off(const struct run *r, pid_t pid) {
+    for (uint32_t i = 0; i < r->n_cut_off; i++)
+        if (r->cut_off[i] == pid) return true;
+    return pid == r->pid && WIFSIGNALED(r->ended);
+}
+
+/* The file of a probe that writes when it begins and when it ends, and here only did the first. */
+static bool is_never_ended(const struct run *r, const struct dumps *d, const struct profile *p) {
+    return p != NULL && p->kind == PROFILE_CONTENTION && p->n_samples == 0 && is_cut_off(r, d->pid);
+}
+
+/* Too little to be worth a file: of all that was allocated less than LITTLE_BYTES, or no time at all. */
+static bool is_little(const struct profile *p) {
+    bool is_heap = profile_find_type(p, "alloc_space") != PROFILE_NONE;
+    return weight_of(p) < (is_heap ? LITTLE_BYTES : 1);
+}
+
+static bool is_only_child(const struct found *f, const struct dumps *own) {
+    return f->n == (own ? 2 : 1);
+}
+
+/* The program's own, unless that is little (sh ends without saying so, gcc has others do the work) and a child has more. Where all did
+ * little, a child has to be the only one: of many it would be chance which of them had a sample. The last profile goes to *figures.
+ * NULL: there is none that is worth it. *has_own: the program itself has samples. */
 static const struct dumps *choose(const struct found *f, const struct run *r,
-                                  struct profile **figures) {
+                                  struct profile **figures, bool *has_own) {
     const struct dumps *own = NULL;
     for (uint32_t i = 0; i < f->n; i++)
         if (f->all[i].pid == r->pid) own = &f->all[i];
-    struct profile *mine = own ? read_last(r, own) : NULL;
-    const struct dumps *child = mine && mine->n_samples > 0 ? NULL : choose_child(f, r, figures);
-    if (child == NULL)
-        *figures = mine;
-    else
-        profile_free(mine);
+    struct profile *mine = own ? read_last(r, own) : NULL, *others = NULL;
+    *has_own = mine && mine->n_samples > 0;
+    const struct dumps *child = *has_own && !is_little(mine) ? NULL : choose_child(f, r, &others);
+    if (others && is_little(others) && !is_never_ended(r, child, others) &&
+        (*has_own || others->n_samples == 0 || !is_only_child(f, own)))
+        child = NULL;
+    if (*has_own && others == NULL) child = NULL;
+    profile_free(child ? mine : others);
+    *figures = child ? others : mine;
     return child ? child : own;
 }
 
@@ -225,15 +250,12 @@ static void remove_dump(void *context, int folder, const char *file, bool is_pea
     (void)unlinkat(folder, file, 0);
 }
 
-/* Too little to be worth a file: less than LITTLE_BYTES of all that was allocated, or no time at all. */
-static bool is_little(const struct run *r, const struct dumps *d) {
+static bool did_little(const struct run *r, const struct dumps *d) {
     if (d->n_bytes > LITTLE_FILE || d->last[0] == '\0') return false;
     struct profile *p = read_last(r, d);
-    if (p == NULL) return false;
-    bool is_heap = profile_find_type(p, "alloc_space") != PROFILE_NONE;
-    double total = weight_of(p);
+    bool is_so = p != NULL && is_little(p);
     profile_free(p);
-    return total < (is_heap ? LITTLE_BYTES : 1);
+    return is_so;
 }
 
 /* Gives how many processes other than the chosen one lost their files. */
@@ -242,7 +264,7 @@ static uint32_t leave_out_little(const struct run *r, const struct probe *p, con
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n; i++) {
         const struct dumps *d = &f->all[i];
-        if (d == chosen || d->pid == r->pid || !is_little(r, d)) continue;
+        if (d == chosen || d->pid == r->pid || !did_little(r, d)) continue;
         each_dump(r, p, d->pid, remove_dump, NULL);
         n++;
     }
@@ -337,15 +359,21 @@ static void put_end(const struct run *r) {
                   table_amount("bytes", r->peak_resident_bytes, number, sizeof number));
 }
 
-/* "  resident  77.1MB  heap 16.2MB, other mappings 41.0MB, stacks 132kB, files 19.8MB": adds up to what the kernel says. */
+/* "  resident  77.1MB  heap 16.2MB, other mappings 41.0MB, stacks 132kB, files 19.8MB, profiler's tables 1.20MB": adds up to what the
+ * kernel says. Of a child: "process 1234 (cc1): heap ...". */
 static void put_residence(const struct run *r) {
     const struct residence *e = &r->residence;
     char number[64];
-    const char *comma = "  ";
-    if (e->pid == 0) return;
-    double all = r->peak_resident_bytes, unseen = all - e->total; /* below zero: its counters lag */
-    (void)fprintf(stderr, "  %-16s %12s", "resident",
+    const char *comma = "";
+    double all = r->peak_resident_bytes, unseen = all - e->total;
+    (void)fprintf(stderr, "  %-16s %12s  ", "resident",
                   table_amount("bytes", all, number, sizeof number));
+    if (e->pid == 0) {
+        (void)fputs("not known of what: it ended before anybody looked\n", stderr);
+        return;
+    }
+    if (e->pid != r->pid)
+        (void)fprintf(stderr, "process %d (%s): ", (int)e->pid, text_shown(e->name));
     for (unsigned i = 0; i < RESIDENCE_PARTS; i++) {
         if (i == RESIDENCE_HEAP && !e->has_heap) continue;
         (void)fprintf(
@@ -393,12 +421,6 @@ static const struct lasting *lasting_of(const struct profile *p) {
 
 /* ---- what a process takes along that has no exit */
 
-static bool is_cut_off(const struct run *r, pid_t pid) {
-    for (uint32_t i = 0; i < r->n_cut_off; i++)
-        if (r->cut_off[i] == pid) return true;
-    return pid == r->pid && WIFSIGNALED(r->ended);
-}
-
 static void put_lost(const struct run *r, pid_t pid, const char *what) {
     if (pid == r->pid && WIFSIGNALED(r->ended))
         (void)fprintf(stderr, "lost: %s: signal %d ended '%s', and they are written at exit\n",
@@ -415,11 +437,6 @@ static bool has_label(const struct profile *p, const char *key) {
     return false;
 }
 
-/* The file of a probe that writes when it begins and when it ends, and here only did the first. */
-static bool is_never_ended(const struct run *r, const struct dumps *d, const struct profile *p) {
-    return p != NULL && p->kind == PROFILE_CONTENTION && p->n_samples == 0 && is_cut_off(r, d->pid);
-}
-
 /* What is shown of a process: one profile in detail. */
 struct subject {
     const struct run *run;
@@ -433,6 +450,7 @@ struct subject {
     bool has_names;                                     /* they are in the files */
     bool has_colour;                                    /* who reads the report */
     const char *probe;                                  /* what made it */
+    bool has_own;                                       /* the program itself has samples */
     uint32_t n_others, n_left_out; /* other processes: with files, and with too little for them */
     struct summary *summary;
     struct timeline over_time; /* of several profiles */
@@ -608,7 +626,8 @@ static void put_subject(const struct subject *j) {
                          .type = j->type,
                          .tag_ignore = has_mapped(j) ? "mapped=." : NULL,
                          .all_frames = j->asked->all_frames,
-                         .no_symbols = j->has_names};
+                         .no_symbols = j->has_names,
+                         .may_be_empty = true};
     struct profile *p;
     int status;
     struct view *v = load_view(&s, &p, &status);
@@ -648,11 +667,13 @@ static bool name_shown(const struct subject *j, struct symbolizing *y) {
 static void put_shown(struct subject *j, const struct probe *p, struct symbolizing *y) {
     const struct run *r = j->run;
     const struct dumps *d = j->dumps;
+    char own_little[64];
+    (void)snprintf(own_little, sizeof own_little, "itself %s", p->little);
     if (d->pid != r->pid)
-        (void)fprintf(
-            stderr,
-            "  %s recorded nothing itself; this is its child with the largest %s profile, process %d\n",
-            text_shown(r->name), p->what, (int)d->pid);
+        (void)fprintf(stderr,
+                      "  %s %s; this is its child with the largest %s profile, process %d\n",
+                      text_shown(r->name), j->has_own ? own_little : "recorded nothing itself",
+                      p->what, (int)d->pid);
     (void)snprintf(j->last, sizeof j->last, "%s/%s", r->folder, d->last);
     (void)snprintf(j->peak, sizeof j->peak, "%s/%s", r->folder, d->peak);
     (void)snprintf(j->svg, sizeof j->svg, "%s/%s.%d.%s.svg", r->folder, r->name, (int)d->pid,
@@ -682,14 +703,12 @@ static void put_probe(const struct run *r, const struct settings *s, const struc
                         .probe = p->what,
                         .summary = summary,
                         .has_colour = terminal_has_colour(stderr)};
-    const struct dumps *d = j.dumps = choose(&found, r, &j.figures);
+    const struct dumps *d = j.dumps = choose(&found, r, &j.figures, &j.has_own);
+    j.n_left_out = leave_out_little(r, p, &found, d);
+    j.n_others = found.n - (d != NULL) - j.n_left_out;
     if (d == NULL) {
         say_none(r, p);
-        return;
-    }
-    j.n_left_out = leave_out_little(r, p, &found, d);
-    j.n_others = found.n - 1 - j.n_left_out;
-    if (is_never_ended(r, d, j.figures)) {
+    } else if (is_never_ended(r, d, j.figures)) {
         put_lost(r, d->pid, "waits");
         each_dump(r, p, d->pid, remove_dump, NULL);
     } else {

@@ -26,10 +26,12 @@ static void put_residence(FILE *out, const struct run *r) {
     static const char *const keys[] = {[RESIDENCE_HEAP] = "heap_bytes",
                                        [RESIDENCE_MAPPINGS] = "mapping_bytes",
                                        [RESIDENCE_STACKS] = "stack_bytes",
-                                       [RESIDENCE_FILES] = "file_bytes"};
+                                       [RESIDENCE_FILES] = "file_bytes",
+                                       [RESIDENCE_TABLES] = "table_bytes"};
     const struct residence *e = &r->residence;
     if (e->pid == 0) return;
     (void)fprintf(out, ",\"resident\":{\"pid\":%d", (int)e->pid);
+    put_text(out, "name", e->name);
     put_number(out, "seen_bytes", e->total);
     for (unsigned i = 0; i < RESIDENCE_PARTS; i++)
         if (i != RESIDENCE_HEAP || e->has_heap) put_number(out, keys[i], e->bytes[i]);

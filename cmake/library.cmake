@@ -31,7 +31,7 @@ set(VT_SMALL_SOURCES
     src/stack/gone.c src/dump/emit.c src/dump/stats.c src/dump/stats_gperftools.c src/dump/out.c src/dump/modules.c src/dump/profile.c src/dump/names.c src/dump/heap_source.c src/dump/heap_total.c
     src/dump/heap_proto.c src/dump/heap_gperftools.c src/dump/heap_jemalloc.c src/dump/heap_collapsed.c
     src/dump/file.c src/dump/proto.c src/dump/cpu_profile.c src/dump/cpu_proto.c src/dump/cpu_gperftools.c
-    src/dump/box_modules.c src/dump/waits_source.c src/dump/contention_text.c
+    src/dump/box_modules.c src/dump/box_end.c src/dump/waits_source.c src/dump/contention_text.c
     src/life/box.c src/life/oom.c src/life/mark.c src/life/profile_file.c src/life/cpu.c src/life/contention.c src/life/cpu_births.c src/life/cpu_labels.c
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES} src/heap/sums.c)

@@ -182,6 +182,26 @@ struct vt_box {
     struct vt_box_rows table[VT_BOX_N_TABLES];
 };
 
+/* What a process had resident when it came to its exit handlers. It appends this to the file VT_BOX_ENDS in the folder of its black box,
+ * if there is such a file: for who waits for the end, as the box itself goes then. */
+#define VT_BOX_ENDS "ends"
+#define VT_BOX_END_MAGIC "vt end\n" /* 8 bytes, with the NUL */
+enum vt_box_part {
+    VT_BOX_HEAP,
+    VT_BOX_MEMORY, /* anonymous mappings of the program's own */
+    VT_BOX_STACKS,
+    VT_BOX_FILES,
+    VT_BOX_OWN, /* the library's tables, and the black box */
+    VT_BOX_N_PARTS
+};
+struct vt_box_end {
+    char magic[8];
+    uint32_t n_bytes, pid;          /* n_bytes: of this struct */
+    char name[16];                  /* of the process; ends in NUL */
+    uint64_t peak_bytes;            /* most that was resident, as the kernel counts; 0: not known */
+    uint64_t bytes[VT_BOX_N_PARTS]; /* now; all 0: not known */
+};
+
 #ifdef __cplusplus
 }
 #endif

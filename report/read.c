@@ -119,7 +119,8 @@ static int read_known(struct input *in) {
     int error = reader->read(in);
     in->profile->keeps = reader->keeps;
     kept_names_apply(&in->names, in->profile);
-    if (error == 0 && in->profile->n_samples == 0)
+    bool may_be_empty = in->options != NULL && in->options->may_be_empty;
+    if (error == 0 && in->profile->n_samples == 0 && !may_be_empty)
         profile_note(in->profile, "'%s': is a %s without samples", in->name, reader->kind);
     return error;
 }

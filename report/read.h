@@ -20,6 +20,8 @@ struct report_options {
     const char *thread;
     /* CPU profiles: frames of the profiler's signal handler stay */
     bool keeps_handler;
+    /* no note says that there is nothing in it */
+    bool may_be_empty;
     /* of the file, unpacked: 0 for the limits of intake.h, INTAKE_ANY for none */
     uint64_t max_bytes;
 };

@@ -231,6 +231,13 @@ size_t vt__heap_thread_cached_bytes(void);    /* free blocks that the calling th
 void vt__heap_drop_thread_cache(void);        /* what of them can be given back is */
 size_t vt__good_size(size_t align, size_t n); /* what a block would have; 0: there is none */
 
+struct vt_heap_place {
+    uintptr_t start;
+    size_t n_bytes;
+};
+void vt__heap_window(struct vt_heap_place *out);        /* the whole of it */
+void vt__heap_slab_tables(struct vt_heap_place out[2]); /* about it, as far as they are used */
+
 /* Statistics: a consistent-enough picture, taken without stopping anybody. */
 struct vt_stats;
 struct vt_class_stats {

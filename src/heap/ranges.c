@@ -55,6 +55,16 @@ VT_READS_RACILY bool vt__heap_next_range(size_t *cursor, struct vt_heap_range *o
 
 size_t vt__heap_range_step(void) { return VT_SLICE; }
 
+void vt__heap_window(struct vt_heap_place *out) {
+    *out = (struct vt_heap_place){vt__map.base, vt__window.n_bytes};
+}
+
+VT_READS_RACILY void vt__heap_slab_tables(struct vt_heap_place out[2]) {
+    size_t n_slices = vt_racy_read(vt__map.n_slices), n_chunks = vt_racy_read(vt__window.n_chunks);
+    out[0] = (struct vt_heap_place){(uintptr_t)vt__map.slabs, n_slices * sizeof(struct slab)};
+    out[1] = (struct vt_heap_place){(uintptr_t)vt__chunks, n_chunks * sizeof(struct chunk)};
+}
+
 size_t vt__heap_thread_cached_bytes(void) {
     const struct heap *h = vt__tls.real;
     size_t n_bytes = 0;

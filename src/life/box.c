@@ -3,7 +3,8 @@
  *   start        FILE, before anything is recorded
  *   fork         the child has none, until it has something to record: then FILE.PID, or its own by %p
  *   new library  is noted
- *   exit         once the profiles that were asked for are written, it goes; if there are none, it stays
+ *   exit         what is resident is told, if somebody waits for it; once the profiles that were asked for are written, it goes; if
+ *                there are none, it stays
  *   exec         it stays; the new program makes another
  *
  * Climate: host, no malloc; attending: signal.   Owns: the switch.   Locks: none.
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "conf/options.h"
+#include "dump/box_end.h"
 #include "dump/box_modules.h"
 #include "dump/names.h"
 #include "life/life.h"
@@ -21,7 +23,10 @@
 #include "probe/upcalls.h"
 #include "stack/upcalls.h"
 
-static struct { _Atomic bool is_noting, is_attending; } box;
+static struct {
+    _Atomic bool is_noting, is_attending;
+    bool is_awaited; /* somebody wants to know what is resident at the end */
+} box;
 
 static int make(bool is_child) {
     char path[VT_PATH_BYTES];
@@ -40,10 +45,12 @@ void vt__life_modules_changed(void) {
 void vt__life_box_begin(void) {
     if (vt__os_is_secure()) return; /* a set-uid program writes no files for others */
     int err = make(/* is_child */ false);
-    if (err != 0)
+    if (err != 0) {
         vt__warn_because("cannot make black box", vt_opt_text(black_box), err);
-    else
-        vt__life_modules_changed();
+        return;
+    }
+    vt__life_modules_changed();
+    box.is_awaited = vt__box_end_is_awaited();
 }
 
 /* The child of a fork has something to record; or one of a bare clone(), whose tables are still the parent's. */
@@ -66,8 +73,13 @@ static uint32_t wanted(void) {
     return vt_opt_text(cpu_profile) != NULL ? bits | VT_BOX_WROTE_CPU : bits;
 }
 
+void vt__life_box_begin_end(void) {
+    if (box.is_awaited) vt__box_note_peak();
+}
+
 void vt__life_box_end(uint32_t written) {
     if (!vt__box_has_file()) return;
+    if (box.is_awaited) vt__box_tell_end();
     vt__box->written |= written;
     vt__box->state = VT_BOX_ENDED;
     uint32_t all = wanted();

@@ -6,7 +6,8 @@
 
 VT_HIDDEN_BEGIN
 
-void vt__life_box_begin(void); /* once, when the options are read and nothing is recorded yet */
+void vt__life_box_begin(void);     /* once, when the options are read and nothing is recorded yet */
+void vt__life_box_begin_end(void); /* at exit, before profiles are written */
 /* At exit, after these (enum vt_box_written) were written; when all are that were asked for, nobody needs the box any more. */
 void vt__life_box_end(uint32_t written);
 

@@ -312,8 +312,9 @@ static VT_COLD void dump_peak(void) {
 }
 
 void vt__life_heap_end(void) {
+    /* asked here as well: box.c lies outside of the code that every program has in memory */
+    if (vt__box_has_file()) vt__life_box_begin_end();
     if (vt__life_heap_is_on() && vt_opt(heap_exit_peak)) dump_peak();
     bool is_written = vt_opt(heap_exit) && vt__life_heap_dump_because(VT_CAUSE_EXIT, NULL) == 0;
-    /* asked here as well: box.c lies outside of the code that every program has in memory */
     if (vt__box_has_file()) vt__life_box_end(is_written ? VT_BOX_WROTE_HEAP : 0);
 }

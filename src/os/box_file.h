@@ -13,6 +13,9 @@ extern struct vt_region *vt__box_regions[VT_BOX_N_REGIONS]; /* that are reserved
 int vt__box_file_make(const char *path, bool has_process);
 /* The process ends, and what is in it is in other files, too. */
 void vt__box_file_remove(void);
+/* The file of this name beside it, to append to; -errno: there is none, or it is not ours. The second writes and closes it. */
+int vt__box_file_open_beside(const char *name);
+void vt__box_file_tell(int fd, const void *data, size_t n_bytes);
 
 /* Around a fork, with all locks held. The child has what the parent had, in memory of its own. */
 void vt__box_fork_prepare(void);

@@ -65,6 +65,8 @@ char *vt__region_base(struct vt_region *r);             /* NULL: no address spac
 bool vt__region_ready(struct vt_region *r, size_t end); /* the first `end` bytes may be used */
 /* The process has few addresses from now on: regions give back what they reserved and do not use, but for a little. */
 void vt__regions_shrink(void);
+/* What is accessible of one after the other; *cursor begins as NULL. False at the end. */
+bool vt__regions_next(const struct vt_region **cursor, void **at, size_t *n_bytes);
 
 /* Threads and time */
 void vt__os_wait(void *word, uint32_t while_value);

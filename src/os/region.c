@@ -124,3 +124,13 @@ bool vt__region_ready(struct vt_region *r, size_t end) {
     if (vt_likely(end <= atomic_load_explicit(&r->n_ready, memory_order_acquire))) return true;
     return grow(r, end);
 }
+
+bool vt__regions_next(const struct vt_region **cursor, void **at, size_t *n_bytes) {
+    const struct vt_region *r =
+        *cursor != NULL ? (*cursor)->next : atomic_load_explicit(&regions, memory_order_acquire);
+    if (r == NULL) return false;
+    *cursor = r;
+    *at = atomic_load_explicit(&r->base, memory_order_relaxed);
+    *n_bytes = atomic_load_explicit(&r->n_ready, memory_order_relaxed);
+    return true;
+}

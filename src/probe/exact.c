@@ -130,6 +130,11 @@ static int open_notes(void) {
     return 0;
 }
 
+const void *vt__exact_notes(size_t *n_bytes) {
+    *n_bytes = exact.n_slices * NOTE_BYTES;
+    return exact.notes;
+}
+
 void vt__probe_few_addresses(size_t n_slices) {
     size_t n = vt_round_up(n_slices, COMMIT_SLICES), before = exact.n_reserved;
     if (n >= before) return;

@@ -20,6 +20,9 @@ VT_INLINE bool vt__exact_is_set(void) {
     return atomic_load_explicit(&vt__exact_word, memory_order_relaxed);
 }
 
+/* Where it notes what each block is; 0 bytes: nowhere yet. */
+const void *vt__exact_notes(size_t *n_bytes);
+
 /* Dumps are due by what was asked for, not by the blocks' sizes. */
 void vt__exact_ask_requested(bool on);
 /* Blocks that are allocated from now on have their age counted when they are freed. */

@@ -57,6 +57,30 @@ pid = int(truth_of(text)["pid"])
 check("exec: the old program's box stays", kept(box), KEPT)
 check("exec: the new one has its own", os.path.exists(f"{box}.{pid}"), True)
 
+# ---- who waits for the end has a file beside it; one that somebody else may have put there is left alone
+waits = os.path.join(folder, "waits")
+os.mkdir(waits)
+ends, victim = os.path.join(waits, "ends"), os.path.join(folder, "elsewhere")
+
+
+def told(put):
+    """What the file has grown by, and the names in the folder."""
+    open(victim, "w").close()
+    put()
+    check("it ends as always", go(os.path.join(waits, "box"), "exit", options=f"sample=1,heap_profile={folder}/waits.%p")[0], 0)
+    n = os.stat(victim).st_size, os.path.getsize(ends) if os.path.isfile(ends) else 0, sorted(os.listdir(waits))
+    if os.path.lexists(ends):
+        os.remove(ends)
+    return n
+
+
+check("nobody waits: nothing is made", told(lambda: None), (0, 0, []))
+check("a link is not followed", told(lambda: os.symlink(victim, ends))[0], 0)
+check("nor a second name written to", told(lambda: os.link(victim, ends))[0], 0)
+check("nor a pipe", told(lambda: os.mkfifo(ends))[:2], (0, 0))
+os.close(os.open(ends, os.O_CREAT, 0o600))
+check("somebody waits: one record", told(lambda: None), (0, 80, ["ends"]))
+
 # ---- a library that comes later has its names
 plugin, opener = os.path.join(folder, "plugin.so"), os.path.join(folder, "opener")
 second = os.path.join(folder, "second.so")

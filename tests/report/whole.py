@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
 }
 """)
 status, _, errors, place = vrun("--json", places, os.path.join(folder, "mapped"))
+places_of, errors_of = place, errors
 data = json.loads(open(os.path.join(place, "places.run.json")).read())
 most = size(re.search(r"at most (\S+) resident", errors).group(1))
 line = re.search(r"^  resident +(\S+)  (.*)$", errors, re.M)
@@ -83,9 +84,63 @@ for name, least, above in [("heap", 20 * MIB, 6), ("other mappings", 30 * MIB, 6
     check(f"resident: {name}", least - 600000 <= parts[name] <= least + above * MIB, True)
 seen = data["resident"]
 check("JSON: resident", [round(seen[k] / MIB) for k in ("heap_bytes", "stack_bytes")], [round(parts["heap"] / MIB), round(parts["stacks"] / MIB)])
-check_near("JSON: resident adds up", sum(seen[k] for k in ("heap_bytes", "mapping_bytes", "stack_bytes", "file_bytes")), seen["seen_bytes"], 0)
+PARTS = ("heap_bytes", "mapping_bytes", "stack_bytes", "file_bytes", "table_bytes")
+check_near("JSON: resident adds up", sum(seen[k] for k in PARTS), seen["seen_bytes"], 0)
+check("JSON: whose it is", (seen["pid"], seen["name"]), (data["pid"], "places"))
+
+# ---- of a program that ends as soon as it has most: it tells itself
+quick = build("quick", r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+void *volatile kept;
+int main(void) {
+    size_t n = 40 << 20;
+    char *own = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(own, 1, n);
+    for (int i = 0; i < 60000; i++) memset(kept = malloc(1024), 1, 1024);
+    return 0;
+}
+""")
+
+
+def resident(*argv):
+    _, _, errors, place = vrun("--json", *argv)
+    data = json.loads(open(glob.glob(place + "/*.run.json")[0]).read())
+    return data, data["resident"], errors
+
+
+for way in ("--rate=64K", "--exact", "--cpu"):
+    data, seen, errors = resident(way, quick)
+    check_near(f"quick, {way}: it adds up, to 2 %", seen["seen_bytes"], data["peak_resident_bytes"], 0.02 * data["peak_resident_bytes"])
+    check(f"quick, {way}: nothing is unseen", "too short" in errors, False)
+    check_near(f"quick, {way}: heap", seen["heap_bytes"], 60000 * 1024, 6 * MIB)
+    check_near(f"quick, {way}: its mapping, and none of our tables", seen["mapping_bytes"], 40 * MIB, 1 * MIB)
+    check_has(f"quick, {way}: our tables", errors, ", profiler's tables ")
+    if way == "--exact":  # 32 bytes for each 64
+        check("quick: tables of exact mode", seen["table_bytes"] > 3 * MIB, True)
+
+# ---- the most that a program had, not what the command had when it started it
+modest = build("modest", r"""
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+    char line[200];
+    FILE *f = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, f)) if (strncmp(line, "VmHWM:", 6) == 0) puts(line + 6);
+    return 0;
+}
+""")
+status, text, errors, place = vrun("--json", modest)
+peak = json.loads(open(os.path.join(place, "modest.run.json")).read())["peak_resident_bytes"]
+check("modest: not less than it had", peak >= int(text.split()[0]) * 1024 - MIB // 4, True)
+check("modest: not much more", peak < int(text.split()[0]) * 1024 + 2 * MIB, True)
+
+# ---- who tells nonsense
+check("nonsense in the file of ends", vrun("sh", "-c", 'head -c 1000 /dev/zero >> "${VITRINE_BLACK_BOX%/*}/ends"; exit 7')[0], 7)
 
 # ---- JSON
+data = json.loads(open(os.path.join(places_of, "places.run.json")).read())
 check("JSON: what it was", (data["program"], data["arguments"], data["status"]), (places, [os.path.join(folder, "mapped")], 0))
 check("JSON: time", 2 <= data["seconds"] < 100, True)
 probe = data["probes"][0]
@@ -93,7 +148,7 @@ check("JSON: one probe", [p["what"] for p in data["probes"]], ["heap"])
 check("JSON: files", [os.path.exists(probe[k]) for k in ("last_profile", "peak_profile", "flame_graph")], [True] * 3)
 check("JSON: the same sums as the profile", probe["total"]["inuse_space"], json.loads(out(VITRINE, "top", "--json", probe["last_profile"]))["total"])
 check("JSON: sites", probe["sites"]["rows"][0]["site"], "hold < main")
-check_has("JSON: the report says where", errors, f"  summary          {place}/places.run.json\n")
+check_has("JSON: the report says where", errors_of, f"  summary          {places_of}/places.run.json\n")
 killed = build("killed", "#include <signal.h>\nint main(void) { return raise(SIGTERM); }\n")
 status, _, _, place = vrun("--json", killed)
 data = json.loads(open(os.path.join(place, "killed.run.json")).read())
@@ -207,4 +262,39 @@ check_has("children: those that did much", errors, f"and those of 1 other proces
 check("children: files of two", sorted(re.sub(r"[0-9]+", "N", f) for f in os.listdir(place) if f.endswith(".heap")), ["sh.N.N.heap"] * 2 + ["sh.N.peak.heap"] * 2)
 data = json.loads(open(os.path.join(place, "sh.run.json")).read())["probes"][0]
 check("children: JSON", (data["other_processes"], data["processes_left_out"]), (1, 10))
+
+# a driver that has others do the work: the report is about who did it, and says so
+driver = build("driver", r"""
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+void *volatile p;
+int main(int argc, char **argv) {
+    (void)argc;
+    p = malloc(100000);
+    if (fork() == 0) return execv(argv[1], argv + 1);
+    wait(NULL);
+    return 0;
+}
+""")
+_, _, errors, place = vrun("--exact", "--json", driver, big)
+data = json.loads(open(os.path.join(place, "driver.run.json")).read())
+who = data["probes"][0]["pid"]
+check("driver: another process", who != data["pid"], True)
+check_has("driver: it is said", errors, f"\n  driver itself allocated less than 1MB; this is its child with the largest heap profile, process {who}\n")
+check_has("driver: so it is of what is resident", errors, f"B  process {who} (big): heap ")
+check("driver: JSON", (data["resident"]["pid"], data["resident"]["name"]), (who, "big"))
+check_near("driver: what it allocated", data["probes"][0]["total"]["alloc_space"], 6000000, 100000)
+_, _, errors, place = vrun("--exact", "--json", driver, small)
+data = json.loads(open(os.path.join(place, "driver.run.json")).read())
+check("driver: of one that did no more it is itself", data["probes"][0]["pid"], data["pid"])
+
+# children that allocated nothing: no sample in 1 TiB
+_, _, errors, place = vrun("--rate=1024G", "--json", "sh", "-c", f"for i in 1 2 3 4 5; do {small}; done; exit 0")
+data = json.loads(open(os.path.join(place, "sh.run.json")).read())
+check_has("no child did anything: all are left out", errors, "\n  none of 5 other processes that allocated less than 1MB\n")
+check("no child did anything: no files", {f.split(".")[1] for f in os.listdir(place) if f.endswith(".heap")} <= {str(data["pid"])}, True)
+check("no child did anything: no warning of an empty file", "without samples" in errors, False)
+_, _, errors, _ = vrun("--rate=1024G", small)
+check("nothing was sampled: no warning", "warning" in errors, False)
 done()

@@ -21,6 +21,17 @@ TEST(region, grows_to_its_limit_and_not_beyond) {
     assert_ptr_equal(vt__region_base(&r), base);
 }
 
+TEST(region, all_that_are_reserved_can_be_listed) {
+    static struct vt_region r = VT_REGION(MiB(1), KiB(64));
+    const struct vt_region *cursor = NULL;
+    void *at;
+    size_t n_bytes, n_found = 0;
+    assert_true(vt__region_ready(&r, 1));
+    while (vt__regions_next(&cursor, &at, &n_bytes))
+        if (at == vt__region_base(&r)) n_found += n_bytes;
+    assert_int_equal(n_found, KiB(64));
+}
+
 TEST_WITH(region, without_address_space_there_is_none, "VITRINE_FAIL_ALWAYS=reserve") {
     static struct vt_region r = VT_REGION(MiB(1), KiB(64));
     assert_null(vt__region_base(&r));
