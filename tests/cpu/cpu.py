@@ -67,14 +67,17 @@ def in_place(begin, preload=VITRINE):
     """Profiles to what is written in place: begin(NAME) gives (argv, env). Yields for each of them (what, {function: cum}) as vitrine top reads it."""
     fifo, regular = os.path.join(TMP, "fifo"), os.path.join(TMP, "regular")
     os.mkfifo(fifo)
-    for what, name, redirection in (("/dev/stdout, a pipe", "/dev/stdout", "| {top} -"), ("/dev/fd/5, a pipe", "/dev/fd/5", "5>&1 >/dev/null | {top} -"),
-                                    ("/dev/stdout, a file", "/dev/stdout", f">{regular}; {{top}} {regular}"),
-                                    ("/dev/fd/5, a file", "/dev/fd/5", f"5>{regular}; {{top}} {regular}"),
-                                    ("a FIFO", fifo, f"& cat {fifo} >{regular}; wait; {{top}} {regular}"),
-                                    ("a FIFO whose reader waits", fifo, f"& {{top}} {fifo}; wait")):
+    # The FIFO has a reader before the program begins, and a writer until its reader has come: neither end of it depends on who is first.
+    opened, read = f"exec 8<>{fifo}; ", (f"8>&- & p=$!; {{reader}} 8>&- & r=$!; until ls -l /proc/$r/fd | grep -q {fifo}; do sleep 0.01; done; "
+                                         "wait $p; exec 8>&-; wait $r")
+    for what, name, before, redirection in (("/dev/stdout, a pipe", "/dev/stdout", "", "| {top} -"), ("/dev/fd/5, a pipe", "/dev/fd/5", "", "5>&1 >/dev/null | {top} -"),
+                                            ("/dev/stdout, a file", "/dev/stdout", "", f">{regular}; {{top}} {regular}"),
+                                            ("/dev/fd/5, a file", "/dev/fd/5", "", f"5>{regular}; {{top}} {regular}"),
+                                            ("a FIFO", fifo, opened, f"{read.format(reader=f'cat {fifo} >{regular}')}; {{top}} {regular}"),
+                                            ("a FIFO whose reader waits", fifo, opened, read.format(reader=f"{{top}} {fifo}"))):
         argv, env = begin(name)
         words = [f"{k}={v}" for k, v in ({"LD_PRELOAD": preload} if preload else {}).items()] + [f"{k}={v}" for k, v in env.items()]
-        command = f"env {' '.join(words)} {' '.join(argv)} " + redirection.format(top=f"{TOOL} top --json")
+        command = before + f"env {' '.join(words)} {' '.join(argv)} " + redirection.format(top=f"{TOOL} top --json")
         out, err = run(["bash", "-c", command], preload=None, within_s=60)
         try:
             rows = json.loads(out)["rows"]
