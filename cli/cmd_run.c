@@ -117,10 +117,10 @@ static const char *own_box(void) {
  * choice counts. */
 static bool set_boxes(struct boxes *b) {
     char path[PATH_MAX + 8];
-    *b = (struct boxes){.lock = -1, .ends = -1, .of_user = own_box()};
+    *b = (struct boxes){.folder = BOX_FOLDER_NONE, .ends = -1, .of_user = own_box()};
     if (b->of_user != NULL) return true;
     if (!boxes_begin(b)) return true;
-    (void)snprintf(path, sizeof path, "%s/%%p", b->folder);
+    (void)snprintf(path, sizeof path, "%s/%%p", b->folder.path);
     return set_variable("VITRINE_BLACK_BOX", path);
 }
 
@@ -333,7 +333,8 @@ static int run(struct settings *s) {
     if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
     free(r.cut_off);
-    if (s->output == NULL) (void)rmdir(folder); /* if nothing was written */
+    /* if nothing was written, and nobody will */
+    if (s->output == NULL && boxes.n_running == 0) (void)rmdir(folder);
     return status;
 }
 

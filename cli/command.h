@@ -162,6 +162,8 @@ int file_finish(FILE *out, bool is_wanted, struct report_error *e);
 /* Makes a folder, if it is not there; and its path without links. False: `e` says why. */
 bool folder_make(const char *folder, struct report_error *e);
 bool folder_path(const char *folder, char out[PATH_MAX], struct report_error *e);
+/* Opens a folder where what we make keeps its name, whoever else writes there; `path` gets its path without links. -1: it is not one. */
+int folder_open_safe(const char *folder, char path[PATH_MAX]);
 
 /* s->output or stdout; NULL after a message. */
 FILE *output_open(const struct settings *s);

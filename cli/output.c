@@ -99,6 +99,15 @@ bool folder_path(const char *folder, char out[PATH_MAX], struct report_error *e)
            report_fail(e, errno, "%s", strerror(errno)) == 0;
 }
 
+int folder_open_safe(const char *folder, char path[PATH_MAX]) {
+    struct report_error e;
+    char buf[VT_PLACE_BYTES];
+    int fd = folder_path(folder, path, &e) ? vt__place_folder(path, buf) : -1;
+    if (fd < 0 || vt__place_is_safe(fd)) return fd < 0 ? -1 : fd;
+    (void)close(fd);
+    return -1;
+}
+
 /* ---- the output of a command */
 
 FILE *output_open(const struct settings *s) {

@@ -65,7 +65,7 @@ static bool read_area(const char *line, struct area *out) {
     *out = (struct area){.begin = begin,
                          .end = end,
                          .is_file = is_file_name(name),
-                         .is_box = strstr(name, "/" BOXES_NAME) != NULL,
+                         .is_box = strstr(name, "/" BOX_FOLDER_NAME) != NULL,
                          .is_stack = strncmp(name, "[stack", 6) == 0,
                          .has_access = strncmp(rights, "---", 3) != 0};
     return true;

@@ -1,7 +1,8 @@
 /* run_boxes.c - the black boxes of what `vitrine run` runs: profiles of processes that did not write their own.
  *
- * Each process has a file of its own in a folder that we make, in memory where there is room. One that comes to its exit handlers writes
- * its profiles and removes the file. What is left is of those that were killed, crashed, called _exit or exec.
+ * Each process has a file of its own in a folder that we make (box_folder.h), in memory where there is room. One that comes to its exit
+ * handlers writes its profiles and removes the file. What is left is of those that were killed, crashed, called _exit or exec; and of
+ * those that outlive the program: these keep their box, and the folder.
  *
  *   FOLDER/NAME.PID.NNNN.heap, .PID.peak.heap, NAME.cpu, NAME.cpu_PID      as the process would have called them
  *   FOLDER/NAME.PID.execN.heap, ...                                        of a program that called exec: N is which
@@ -14,113 +15,37 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/box_files.h"
 #include "report/text.h"
 
-#define ROOM_BYTES ((uint64_t)256 << 20) /* a box has no more; below that another place is better */
 #define LITTLE_BYTES (1 << 20)
 #define MAX_ENDS 1000000 /* processes: it may have been written by anybody */
+#define LAST_MS 200      /* for those that a signal to all reached at this moment */
+#define STEP_MS 10
 
-/* ---- the folder */
-
-static bool has_room(const char *folder) {
-    struct statvfs fs;
-    return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES;
-}
-
-/* Processes of root may give up root before they record anything. Others may pass then, but not look: who does not know the name of the
- * folder below, which is in the environment of the program, does not find it. */
-static bool make_below(const char *top, char out[PATH_MAX]) {
-    uint64_t secret[2];
-    if (getentropy(secret, sizeof secret) != 0) return false;
-    (void)snprintf(out, PATH_MAX, "%s/%016llx%016llx", top, (unsigned long long)secret[0],
-                   (unsigned long long)secret[1]);
-    return mkdir(out, 0700) == 0 && chmod(out, 01777) == 0 && chmod(top, 0711) == 0;
-}
-
-static bool make_in(const char *folder, struct boxes *b) {
-    if (folder == NULL || folder[0] != '/' || strpbrk(folder, ",%") != NULL) return false;
-    if (snprintf(b->top, sizeof b->top, "%s/" BOXES_NAME "XXXXXX", folder) >= PATH_MAX / 2)
-        return false;
-    if (mkdtemp(b->top) == NULL) return false; /* mode 0700 */
-    if (geteuid() != 0 || !make_below(b->top, b->folder))
-        (void)snprintf(b->folder, sizeof b->folder, "%s", b->top);
-    return true;
-}
-
-/* For processes that gave up root, too, where make_below() was. */
-static int make_ends(const struct boxes *b) {
-    char path[PATH_MAX + sizeof VT_BOX_ENDS];
-    (void)snprintf(path, sizeof path, "%s/" VT_BOX_ENDS, b->folder);
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+/* For processes that gave up root, too. */
+static int make_ends(const struct box_folder *f) {
+    int fd =
+        openat(f->boxes, VT_BOX_ENDS, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd >= 0 && geteuid() == 0) (void)fchmod(fd, 0666);
     return fd;
 }
 
-/* With what is in it; and with folders there, but no deeper: a program may have made any. */
-static void remove_folder(const char *folder, bool has_folders) {
-    char path[PATH_MAX + NAME_MAX + 2];
-    DIR *d = opendir(folder);
-    if (d == NULL) return;
-    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
-        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0) continue;
-        (void)snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
-        if (unlink(path) != 0 && has_folders) remove_folder(path, /* has_folders */ false);
-    }
-    (void)closedir(d);
-    (void)rmdir(folder);
-}
-
-/* Ours while its lock is held: that of a command that was killed is free. */
-static int lock_folder(const char *folder) {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0) return -1;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
-static void remove_left(const char *parent) {
-    char path[PATH_MAX];
-    DIR *d = opendir(parent);
-    if (d == NULL) return;
-    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
-        if (strncmp(f->d_name, BOXES_NAME, strlen(BOXES_NAME)) != 0) continue;
-        (void)snprintf(path, sizeof path, "%s/%s", parent, f->d_name);
-        int fd = lock_folder(path);
-        if (fd < 0) continue;
-        remove_folder(path, /* has_folders */ true);
-        (void)close(fd);
-    }
-    (void)closedir(d);
-}
-
 bool boxes_begin(struct boxes *b) {
-    const char *temporary = getenv("TMPDIR");
-    const char *places[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", temporary, "/tmp"};
-    for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
-        bool is_memory = i < 2;
-        if (places[i] == NULL || (is_memory && !has_room(places[i]))) continue;
-        remove_left(places[i]);
-        if (!make_in(places[i], b)) continue;
-        b->lock = lock_folder(b->top);
-        b->ends = make_ends(b);
-        return true;
-    }
-    b->top[0] = '\0';
-    return false;
+    if (!box_folder_make(&b->folder)) return false;
+    b->ends = make_ends(&b->folder);
+    return true;
 }
 
 void boxes_end(struct boxes *b) {
-    if (b->top[0] != '\0') remove_folder(b->top, /* has_folders */ true);
-    if (b->lock >= 0) (void)close(b->lock);
+    if (b->n_running == 0)
+        box_folder_remove(&b->folder);
+    else
+        box_folder_leave(&b->folder);
     if (b->ends >= 0) (void)close(b->ends);
 }
 
@@ -131,51 +56,6 @@ void boxes_read_ends(const struct boxes *b, struct residence *r) {
         if (memcmp(e.magic, VT_BOX_END_MAGIC, sizeof e.magic) != 0 || e.n_bytes != sizeof e) return;
         residence_add_end(r, &e);
     }
-}
-
-/* ---- what is in it */
-
-struct left {
-    char name[NAME_MAX + 1];
-    struct vt_box box;
-};
-
-struct list {
-    struct left *all;
-    uint32_t n, cap;
-};
-
-static int by_process_and_time(const void *a, const void *b) {
-    const struct vt_box *x = &((const struct left *)a)->box, *y = &((const struct left *)b)->box;
-    if (x->pid != y->pid) return x->pid < y->pid ? -1 : 1;
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-/* And not a link to one: processes that are others' may write there. */
-static bool is_file(const char *path) {
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Files that are no box are left out: the program may do there what it likes. */
-static struct list list_boxes(const struct boxes *b) {
-    struct list l = {0};
-    struct image m;
-    struct report_error e;
-    char path[PATH_MAX + NAME_MAX + 2];
-    DIR *d = opendir(b->folder);
-    if (d == NULL) return l;
-    for (const struct dirent *f; (f = readdir(d)) != NULL;) {
-        struct left left;
-        (void)snprintf(path, sizeof path, "%s/%s", b->folder, f->d_name);
-        if (f->d_name[0] == '.' || !is_file(path) || image_open(&m, path, 0, &e) != 0) continue;
-        (void)snprintf(left.name, sizeof left.name, "%s", f->d_name);
-        if (image_find_box(&m, &left.box, &e) == 0) *REPORT_PUSH(l.all, l.n, l.cap) = left;
-        image_close(&m);
-    }
-    (void)closedir(d);
-    if (l.n > 0) qsort(l.all, l.n, sizeof *l.all, by_process_and_time);
-    return l;
 }
 
 /* ---- names of files */
@@ -215,9 +95,7 @@ static void choose_path(const struct run *r, const struct vt_box *b, enum box_ki
 /* ---- writing */
 
 static bool is_missing(const struct vt_box *b, enum box_kind kind, const struct settings *s) {
-    if (!box_has(b, kind)) return false;
-    if (kind == BOX_CPU) return s->cpu && (b->written & VT_BOX_WROTE_CPU) == 0;
-    return s->heap && (b->written & VT_BOX_WROTE_HEAP) == 0;
+    return (kind == BOX_CPU ? s->cpu : s->heap) && box_has_record(b, kind);
 }
 
 /* A shell that called _exit says nothing about the program that it ran. */
@@ -227,7 +105,7 @@ static bool is_little(const struct profile *p) {
 }
 
 /* When box i ends to tell, in ns since 1970: the next program of the process begins, or the run is over. 0: not known, of children. */
-static int64_t end_ns(const struct run *r, const struct list *l, uint32_t i) {
+static int64_t end_ns(const struct run *r, const struct box_list *l, uint32_t i) {
     const struct vt_box *b = &l->all[i].box;
     bool has_next = i + 1 < l->n && l->all[i + 1].box.pid == b->pid;
     if (has_next) return (int64_t)l->all[i + 1].box.start_ns;
@@ -236,14 +114,14 @@ static int64_t end_ns(const struct run *r, const struct list *l, uint32_t i) {
 }
 
 /* Those of which there is little are left out, unless is_all; how many. */
-static unsigned write_one(const struct run *r, const struct settings *s, const struct left *left,
-                          int64_t until_ns, unsigned n_exec, bool is_all) {
-    char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX], name[PATH_MAX];
+static unsigned write_one(const struct run *r, const struct settings *s,
+                          const struct box_file *left, int64_t until_ns, unsigned n_exec,
+                          bool is_all) {
+    char path[PATH_MAX], name[PATH_MAX];
     struct image m;
     struct report_error e;
-    (void)snprintf(from, sizeof from, "%s/%s", r->boxes->folder, left->name);
     unsigned n_left_out = 0;
-    if (image_open(&m, from, 0, &e) != 0) return 0;
+    if (image_open_at(&m, r->boxes->folder.boxes, left->name, 0, &e) != 0) return 0;
     (void)snprintf(name, sizeof name, "%s.%u", r->name, left->box.pid);
     m.name = name; /* the folder means nothing to the user */
     for (unsigned kind = 0; kind < BOX_N_KINDS; kind++) {
@@ -267,12 +145,14 @@ static unsigned write_one(const struct run *r, const struct settings *s, const s
     return n_left_out;
 }
 
-static unsigned write_boxes(const struct run *r, const struct settings *s, const struct list *l,
-                            bool is_all) {
+/* Of processes that are over. */
+static unsigned write_boxes(const struct run *r, const struct settings *s, const struct box_list *l,
+                            const struct processes *running, bool is_all) {
     unsigned n_exec = 0, n_left_out = 0;
     for (uint32_t i = 0; i < l->n; i++) {
         const struct vt_box *b = &l->all[i].box;
         if (i == 0 || b->pid != l->all[i - 1].box.pid) n_exec = 0;
+        if (box_is_running(running, b)) continue;
         r->boxes->has_lost |= b->n_lost_bytes > 0;
         bool is_replaced = b->state == VT_BOX_REPLACED;
         n_left_out +=
@@ -295,17 +175,61 @@ static bool has_heap_file(const struct run *r) {
     return is_found;
 }
 
-static void note_cut_off(struct run *r, const struct list *l) {
+static void note_cut_off(struct run *r, const struct box_list *l, const struct processes *running) {
     for (uint32_t i = 0; i < l->n; i++)
-        if (l->all[i].box.state == VT_BOX_LIVE)
+        if (l->all[i].box.state == VT_BOX_LIVE && !box_is_running(running, &l->all[i].box))
             *REPORT_PUSH(r->cut_off, r->n_cut_off, r->cap_cut_off) = (pid_t)l->all[i].box.pid;
 }
 
+/* ---- processes that outlive the program */
+
+/* What is in the folder, and who may still write there when the last moment is over. */
+static struct processes await_others(const struct box_folder *f, struct box_list *l) {
+    const struct timespec step = {0, STEP_MS * 1000000L};
+    *l = box_folder_list(f);
+    struct processes p = box_folder_processes(f, l);
+    for (int ms = 0; p.n > 0 && ms < LAST_MS; ms += STEP_MS) {
+        (void)nanosleep(&step, NULL);
+        free(p.all);
+        free(l->all);
+        *l = box_folder_list(f);
+        p = box_folder_processes(f, l);
+    }
+    return p;
+}
+
+/* Their boxes are all that stays. */
+static void keep_running(struct boxes *b, const struct box_list *l, const struct processes *p) {
+    const char *name = "*";
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (!box_is_running(p, &l->all[i].box))
+            (void)unlinkat(b->folder.boxes, l->all[i].name, 0);
+        else if (p->n == 1)
+            name = l->all[i].name;
+    }
+    b->n_running = p->n;
+    b->running = p->all[0];
+    (void)snprintf(b->running_path, sizeof b->running_path, "%s/%s", b->folder.path, name);
+}
+
+void boxes_say_running(const struct run *r) {
+    const struct boxes *b = r->boxes;
+    char others[32] = "";
+    if (b->n_running == 0) return;
+    if (b->n_running > 1) (void)snprintf(others, sizeof others, " and %u more", b->n_running - 1);
+    say_warning("process %d%s still run%s: at exit profiles are written into '%s'; 'vitrine read "
+                "%s' makes some now, or when it was killed",
+                (int)b->running, others, b->n_running > 1 ? "" : "s", r->folder, b->running_path);
+}
+
 void boxes_write(struct run *r, const struct settings *s) {
-    if (r->boxes->top[0] == '\0') return;
-    struct list l = list_boxes(r->boxes);
-    note_cut_off(r, &l);
-    if (write_boxes(r, s, &l, /* is_all */ false) > 0 && !has_heap_file(r))
-        (void)write_boxes(r, s, &l, /* is_all */ true);
+    struct box_list l;
+    if (!box_folder_is_there(&r->boxes->folder)) return;
+    struct processes running = await_others(&r->boxes->folder, &l);
+    note_cut_off(r, &l, &running);
+    if (write_boxes(r, s, &l, &running, /* is_all */ false) > 0 && !has_heap_file(r))
+        (void)write_boxes(r, s, &l, &running, /* is_all */ true);
+    if (running.n > 0) keep_running(r->boxes, &l, &running);
+    free(running.all);
     free(l.all);
 }

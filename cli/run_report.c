@@ -388,7 +388,9 @@ static void put_residence(const struct run *r) {
 }
 
 static void say_none(const struct run *r, const struct probe *p) {
-    if (r->boxes->has_lost)
+    if (r->boxes->n_running > 0)
+        say_warning("no %s profile yet: what still runs has not written it", p->what);
+    else if (r->boxes->has_lost)
         say_warning("no %s profile: there was no room for the black box of '%s'; "
                     "TMPDIR=DIR chooses another place",
                     p->what, r->name);
@@ -726,6 +728,7 @@ void run_report(const struct run *r, const struct settings *s) {
     summary_begin(&summary, r, s);
     put_end(r);
     put_residence(r);
+    boxes_say_running(r);
     symbolize_begin(&y, &(struct settings){0});
     y.is_lenient = true;
     for (const struct probe *p = probes; p->variable; p++)

@@ -75,7 +75,7 @@ endif()
 set(VT_CLI_SOURCES cli/main.c cli/options.c cli/load.c cli/output.c cli/cmd_views.c cli/cmd_convert.c cli/cmd_flame.c cli/cmd_graph.c cli/cmd_diff.c cli/terminal.c
     cli/graphviz.c cli/remote.c cli/dialect_pprof.c cli/pprof_options.c cli/pprof_text.c
     cli/pprof_prompt.c cli/pprof_settings.c cli/viewer.c cli/preload.c cli/cmd_run.c cli/run_report.c cli/rows.c cli/cmd_ps.c cli/cmd_ctl.c cli/cmd_check.c
-    cli/symbolize.c cli/cmd_symbolize.c cli/residence.c cli/run_summary.c cli/box_files.c cli/cmd_read.c cli/run_boxes.c)
+    cli/symbolize.c cli/cmd_symbolize.c cli/residence.c cli/run_summary.c cli/box_files.c cli/cmd_read.c cli/box_folder.c cli/run_boxes.c)
 set(VT_OLD_COMMANDS pprof google-pprof jeprof)
 
 # From the installed command to the installed library, whatever LIBDIR is; the tree may be moved.

@@ -29,9 +29,9 @@ static bool read_file(const struct image *m, uint64_t offset, void *out, uint64_
     return true;
 }
 
-static int open_file(struct image *m, struct report_error *e) {
+static int open_file(struct image *m, int folder, int flags, struct report_error *e) {
     struct stat st;
-    m->fd = open(m->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    m->fd = openat(folder, m->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
     if (m->fd < 0 || fstat(m->fd, &st) != 0)
         return report_fail(e, errno, "cannot read '%s': %s", m->name, strerror(errno));
     if (!S_ISREG(st.st_mode))
@@ -176,10 +176,11 @@ static int read_box(struct image *m, struct report_error *e) {
 
 /* ---- exported */
 
-int image_open(struct image *m, const char *name, uint64_t max_bytes, struct report_error *e) {
+static int open_image(struct image *m, int folder, int flags, const char *name, uint64_t max_bytes,
+                      struct report_error *e) {
     char magic[16] = "";
     *m = (struct image){.name = name, .max_bytes = max_bytes};
-    int error = open_file(m, e);
+    int error = open_file(m, folder, flags, e);
     if (error == 0 && m->n_bytes >= sizeof magic) (void)read_file(m, 0, magic, sizeof magic);
     if (error != 0)
         ;
@@ -191,6 +192,15 @@ int image_open(struct image *m, const char *name, uint64_t max_bytes, struct rep
         error = report_fail(e, EINVAL, "'%s' is neither a black box nor a core file", name);
     if (error != 0) image_close(m);
     return error;
+}
+
+int image_open(struct image *m, const char *name, uint64_t max_bytes, struct report_error *e) {
+    return open_image(m, AT_FDCWD, 0, name, max_bytes, e);
+}
+
+int image_open_at(struct image *m, int folder, const char *name, uint64_t max_bytes,
+                  struct report_error *e) {
+    return open_image(m, folder, O_NOFOLLOW, name, max_bytes, e);
 }
 
 void image_close(struct image *m) {

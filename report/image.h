@@ -46,6 +46,9 @@ struct image {
 
 /* 0, or a negative errno with the line set. `name` must stay. max_bytes 0: at most 2 GiB are taken; INTAKE_ANY: any number. */
 int image_open(struct image *m, const char *name, uint64_t max_bytes, struct report_error *e);
+/* The same of a file in a folder that is open, if it is no link. */
+int image_open_at(struct image *m, int folder, const char *name, uint64_t max_bytes,
+                  struct report_error *e);
 void image_close(struct image *m);
 /* Copies memory of the process; false: some of it is not in the file. */
 bool image_read(const struct image *m, uint64_t address, void *out, uint64_t n_bytes);

@@ -147,17 +147,22 @@ static int walk(struct walk *w, bool wants_folder) {
     }
 }
 
+/* Our user, and the owner of "/". */
+static void note_users(struct vt_place *p) {
+    struct stat top = {0};
+    p->me = (uint32_t)vt__syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+    vt__syscall(SYS_newfstatat, AT_FDCWD, (long)"/", (long)&top, 0, 0, 0);
+    p->top = top.st_uid;
+}
+
 static int find(struct vt_place *p, const char *path, char *buf, bool wants_folder) {
     struct walk w = {.p = p, .buf = buf, .rest = buf};
-    struct stat top = {0};
     size_t n = vt__str_len(path);
     *p = (struct vt_place){.folder = -1};
     if (n == 0) return -ENOENT;
     if (n >= VT_PLACE_BYTES) return -ENAMETOOLONG;
     __builtin_memcpy(buf, path, n + 1);
-    p->me = (uint32_t)vt__syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0);
-    vt__syscall(SYS_newfstatat, AT_FDCWD, (long)"/", (long)&top, 0, 0, 0);
-    p->top = top.st_uid;
+    note_users(p);
     p->folder = vt__os_open_at(AT_FDCWD, buf[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY, 0);
     if (p->folder < 0) return p->folder;
     int err = walk(&w, wants_folder);
@@ -176,6 +181,15 @@ int vt__place_folder(const char *path, char *buf) {
 }
 
 int vt__place_names(int folder) { return vt__os_open_at(folder, ".", O_RDONLY | O_DIRECTORY, 0); }
+
+bool vt__place_is_safe(int folder) {
+    struct vt_place p = {.folder = folder};
+    struct stat s = {0};
+    note_users(&p);
+    if (look(folder, &s) != 0 || !S_ISDIR(s.st_mode)) return false;
+    bool is_sticky = (s.st_mode & S_ISVTX) != 0 && (is_trusted(&p, &s) || s.st_uid == p.top);
+    return is_private(&p, &s) || is_sticky;
+}
 
 /* ---- opening ---- */
 

@@ -115,6 +115,40 @@ TEST(draft, a_link_in_an_open_folder_is_refused) {
     leave_folder();
 }
 
+static bool is_safe(const char *name) {
+    int fd = open(name, O_PATH | O_DIRECTORY);
+    bool answer = vt__place_is_safe(fd);
+    close(fd);
+    return answer;
+}
+
+TEST(draft, names_are_safe_in_private_and_in_sticky_folders) {
+    enter_folder();
+    static const mode_t safe[] = {0700, 0755, 01777}, open_modes[] = {0777, 0757};
+    shared("f", 0700);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(chmod("f", safe[i]), 0);
+        assert_true(is_safe("f"));
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(chmod("f", open_modes[i]), 0);
+        assert_false(is_safe("f"));
+    }
+    put("file", "");
+    int fd = open("file", O_PATH);
+    assert_false(vt__place_is_safe(fd));
+    close(fd);
+    if (!give("f")) {
+        skip_rest();
+        return;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(chmod("f", safe[i]), 0);
+        assert_false(is_safe("f"));
+    }
+    leave_folder();
+}
+
 TEST(draft, a_link_with_two_names_is_refused_where_others_write) {
     enter_folder();
     put("victim", "old");
