@@ -256,5 +256,8 @@ os.truncate(box, size // 2)
 status, _, errors = read(box)
 check("cut: status", status, 3)
 check_has("cut: says so", errors, "is truncated")
+for n in (16, 100, 700):
+    os.truncate(box, n)
+    check_has(f"cut to {n} bytes: says so", read(box)[2], f"is truncated: it has {n} bytes")
 
 done()
