@@ -50,14 +50,18 @@ static int write_kind(const struct image *m, const struct vt_box *b, enum box_ki
     return status;
 }
 
+static const char *end_of(const struct vt_box *b) {
+    if (b->state == VT_BOX_ENDED) return "which ended by itself";
+    if (b->state == VT_BOX_REPLACED) return "which went on with another program (exec)";
+    return "which runs, or ended without its exit handlers";
+}
+
 static void say_process(const struct image *m, const struct vt_box *b) {
     (void)fprintf(stderr, "vitrine: %s: process %u", text_shown(m->name), b->pid);
     if (m->signal > 0 && m->signal < 65)
         (void)fprintf(stderr, ", signal %d (%s)", m->signal, strsignal(m->signal));
     else if (!m->is_core)
-        (void)fputs(b->state == VT_BOX_ENDED ? ", which ended by itself"
-                                             : ", which runs, or ended without its exit handlers",
-                    stderr);
+        (void)fprintf(stderr, ", %s", end_of(b));
     (void)fputc('\n', stderr);
 }
 

@@ -333,6 +333,8 @@ static int run(struct settings *s) {
     if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
     free(r.cut_off);
+    for (uint32_t i = 0; i < r.n_before_exec; i++) free(r.before_exec[i]);
+    free(r.before_exec);
     if (s->output == NULL) (void)rmdir(folder); /* if nothing was written */
     return status;
 }

@@ -235,8 +235,17 @@ static int64_t end_ns(const struct run *r, const struct list *l, uint32_t i) {
     return r->over_ns;
 }
 
+static void tell_before_exec(struct run *r, const char *path) {
+    for (uint32_t i = 0; i < r->n_before_exec; i++)
+        if (strcmp(r->before_exec[i], path) == 0) return;
+    char *copy = strdup(path);
+    if (copy == NULL) report_no_memory();
+    *REPORT_PUSH(r->before_exec, r->n_before_exec, r->cap_before_exec) = copy;
+    (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+}
+
 /* Those of which there is little are left out, unless is_all; how many. */
-static unsigned write_one(const struct run *r, const struct settings *s, const struct left *left,
+static unsigned write_one(struct run *r, const struct settings *s, const struct left *left,
                           int64_t until_ns, unsigned n_exec, bool is_all) {
     char from[PATH_MAX + NAME_MAX + 2], path[PATH_MAX], name[PATH_MAX];
     struct image m;
@@ -260,14 +269,14 @@ static unsigned write_one(const struct run *r, const struct settings *s, const s
         if (!is_left_out) box_say_notes(p, (enum box_kind)kind);
         if (!is_left_out && p->n_samples > 0 &&
             box_write(p, path, &(struct settings){0}) == EXIT_FINE && n_exec > 0)
-            (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+            tell_before_exec(r, path);
         profile_free(p);
     }
     image_close(&m);
     return n_left_out;
 }
 
-static unsigned write_boxes(const struct run *r, const struct settings *s, const struct list *l,
+static unsigned write_boxes(struct run *r, const struct settings *s, const struct list *l,
                             bool is_all) {
     unsigned n_exec = 0, n_left_out = 0;
     for (uint32_t i = 0; i < l->n; i++) {

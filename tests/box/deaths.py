@@ -43,10 +43,15 @@ for end, status in ENDS.items():
     for way, options in WAYS.items():
         what = f"{end}, {way}"
         burn = ["burn=300"] if way == "cpu" else []
-        seen, text, errors, place = vrun(f"{end}-{way}", *options, DEATHS, *burn, end, env={"VITRINE": "cpu_frequency=1000"})
+        seen, text, errors, place = vrun(f"{end}-{way}", *options, "--json", DEATHS, *burn, end, env={"VITRINE": "cpu_frequency=1000"})
         check(f"{what}: status", seen, status)
         check(f"{what}: nothing is missed", "no heap profile" in errors or "no CPU profile" in errors, False)
         truth = truth_of(text)
+        place_of[f"{end}-{way}"] = place
+        before = json.load(open(place + "/deaths.run.json"))["before_exec"]
+        check(f"{what}: the summary has what was before exec", sorted(before), sorted(glob.glob(place + "/*.exec1.*")))
+        check(f"{what}: so has the report", re.findall(r"^  before exec +(.*)$", errors, re.M), before)
+        check(f"{what}: there is something", len(before) > 0, end == "exec")
         if way == "cpu":
             found = [f for f in glob.glob(place + "/*.cpu*") if not f.endswith(".svg")]
             names = [os.path.basename(f) for f in found]

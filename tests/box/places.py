@@ -63,6 +63,7 @@ box = os.path.join(folder, "e.box")
 status, text, errors = go(box, "exec")
 pid = int(truth_of(text)["pid"])
 check("exec: the old program's box stays", kept(box), KEPT)
+check_has("exec: and read says what came of it", read(box)[2], f": process {pid}, which went on with another program (exec)\n")
 check("exec: the new one has its own", os.path.exists(f"{box}.{pid}"), True)
 
 # ---- who waits for the end has a file beside it; one that somebody else may have put there is left alone
