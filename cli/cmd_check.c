@@ -33,6 +33,7 @@ struct verdict {
     const char *type;        /* of the profile's values */
     char unit[32];
     double value, error, limit;
+    bool is_incomplete; /* the file or the base is: nobody knows the true value */
     enum outcome outcome;
     char *sites; /* of what failed: the guilty stacks as text or JSON; malloc'ed */
 };
@@ -42,6 +43,7 @@ struct checking {
     struct verdict *all;
     uint32_t n, cap;
     bool has_peak, has_live; /* some profile is of that moment */
+    bool has_told_base;      /* what is missing in it */
     /* --max-growth=BASE:LIMIT */
     uint32_t n_grown, n_other; /* profiles of the base's moment, and those that are not */
     bool is_base_peak;
@@ -89,6 +91,7 @@ static struct verdict *add_verdict(struct checking *c, const struct profile *p, 
     struct verdict *v = REPORT_PUSH(c->all, c->n, c->cap);
     *v = (struct verdict){.file = file,
                           .what = what,
+                          .is_incomplete = !profile_is_whole(p),
                           .value = profile_total(p, type),
                           .error = sqrt(profile_total_variance(p, type))};
     (void)snprintf(v->unit, sizeof v->unit, "%s", profile_text(p, p->types[type].unit));
@@ -111,6 +114,7 @@ static bool find_guilty(const struct checking *c, struct verdict *v) {
     one.n_files = 1;
     one.type = v->type;
     one.drop_negative = true;
+    one.has_told_gaps = true;
     if (v->base) one.bases[0] = v->base;
     struct view *view = load_view(&one, &p, &status);
     if (view == NULL) return false;
@@ -178,6 +182,8 @@ static bool check_growth(struct checking *c, const struct profile *p, const char
         return true;
     }
     c->n_grown++;
+    if (!c->has_told_base) say_gaps(base, c->base);
+    c->has_told_base = true;
     uint32_t type = p->default_type, before;
     if (c->s->type) type = profile_find_type(p, c->s->type);
     before =
@@ -191,6 +197,7 @@ static bool check_growth(struct checking *c, const struct profile *p, const char
     struct verdict *v = add_verdict(c, p, file, "growth", type);
     double total = profile_total(base, before);
     v->base = c->base;
+    v->is_incomplete |= !profile_is_whole(base);
     v->type = c->s->type;
     v->value -= total;
     v->error = sqrt(v->error * v->error + profile_total_variance(base, before));
@@ -203,6 +210,7 @@ static bool check_growth(struct checking *c, const struct profile *p, const char
 static bool check_file(struct checking *c, const char *file) {
     struct profile *p = read_one(c->s, file);
     if (p == NULL) return false;
+    say_gaps(p, file);
     uint32_t first = c->n;
     bool is_good = check_heap(c, p, file) && check_growth(c, p, file);
     profile_free(p);
@@ -233,10 +241,11 @@ static void put_sentence(const struct verdict *v, char *out, size_t n_bytes) {
         (void)snprintf(error, sizeof error, "\u00b1%s",
                        table_amount(v->unit, v->error, value, sizeof value));
     put_amounts(v, limit, value);
-    (void)snprintf(out, n_bytes, "%s at most %s: %s%s%s in %s%s%s%s", v->what, limit, value,
+    (void)snprintf(out, n_bytes, "%s at most %s: %s%s%s in %s%s%s%s%s", v->what, limit, value,
                    *error ? " " : "", error, text_shown(v->file), v->base ? " since " : "",
                    v->base ? text_shown(v->base) : "",
-                   v->outcome == OUTCOME_UNSURE ? ", above it by less than its error" : "");
+                   v->outcome == OUTCOME_UNSURE ? ", above it by less than its error" : "",
+                   v->is_incomplete ? ", of an incomplete profile" : "");
 }
 
 static void put_text(const struct checking *c, FILE *out) {
@@ -268,6 +277,7 @@ static void put_json(const struct checking *c, uint32_t n_failed, FILE *out) {
         (void)fputs(",\"error\":", out);
         json_number(out, v->error);
         (void)fprintf(out, ",\"outcome\":\"%s\"", outcome_words[v->outcome]);
+        if (v->is_incomplete) (void)fputs(",\"incomplete\":true", out);
         if (v->sites) (void)fprintf(out, ",\"sites\":%s", v->sites);
         (void)fputc('}', out);
     }

@@ -5,25 +5,29 @@
  *
  * Climate: cli.
  */
+#include <math.h>
 #include <string.h>
 
 #include "cli/box_files.h"
+#include "report/estimate.h"
 #include "report/text.h"
 
-static double total_of(const struct profile *p, const char *type) {
-    uint32_t t = profile_find_type(p, type);
-    return t == PROFILE_NONE ? 0 : profile_total(p, t);
-}
+#define BEHIND_COLUMNS 12 /* " ±12% in use" */
 
-static void say_written(const struct profile *p, enum box_kind kind, const char *path) {
-    char number[64];
+/* p is in its file already: here its numbers of blocks lose their rounding. */
+static void say_written(struct profile *p, enum box_kind kind, const char *path) {
+    char number[64], error[ESTIMATE_BYTES];
     bool is_cpu = kind == BOX_CPU;
-    double sum =
-        total_of(p, is_cpu ? profile_text(p, p->types[p->default_type].name) : "inuse_space");
-    const char *unit = is_cpu ? "nanoseconds" : "bytes";
-    (void)fprintf(stderr, "  %-5s %12s%s  %s\n", box_words[kind],
-                  table_number(table_unit_for(unit, sum), sum, number, sizeof number),
-                  is_cpu ? "       " : " in use", text_shown(path));
+    uint32_t type = is_cpu ? p->default_type : profile_find_type(p, "inuse_space");
+    estimate_errors(p);
+    double sum = profile_total(p, type);
+    bool is_estimate = *estimate_text(sum, sqrt(profile_total_variance(p, type)), error) != '\0';
+    (void)fprintf(stderr, "  %-5s %12s", box_words[kind],
+                  table_amount(is_cpu ? "nanoseconds" : "bytes", sum, number, sizeof number));
+    int n = fprintf(stderr, "%s%s%s", is_estimate ? " " : "", error, is_cpu ? "" : " in use");
+    if (is_estimate) n--; /* ± has two bytes */
+    (void)fprintf(stderr, "%*s  %s\n", n < BEHIND_COLUMNS ? BEHIND_COLUMNS - n : 0, "",
+                  text_shown(path));
 }
 
 static int write_kind(const struct image *m, const struct vt_box *b, enum box_kind kind,
@@ -46,14 +50,18 @@ static int write_kind(const struct image *m, const struct vt_box *b, enum box_ki
     return status;
 }
 
+static const char *end_of(const struct vt_box *b) {
+    if (b->state == VT_BOX_ENDED) return "which ended by itself";
+    if (b->state == VT_BOX_REPLACED) return "which went on with another program (exec)";
+    return "which runs, or ended without its exit handlers";
+}
+
 static void say_process(const struct image *m, const struct vt_box *b) {
     (void)fprintf(stderr, "vitrine: %s: process %u", text_shown(m->name), b->pid);
     if (m->signal > 0 && m->signal < 65)
         (void)fprintf(stderr, ", signal %d (%s)", m->signal, strsignal(m->signal));
     else if (!m->is_core)
-        (void)fputs(b->state == VT_BOX_ENDED ? ", which ended by itself"
-                                             : ", which runs, or ended without its exit handlers",
-                    stderr);
+        (void)fprintf(stderr, ", %s", end_of(b));
     (void)fputc('\n', stderr);
 }
 

@@ -333,6 +333,8 @@ static int run(struct settings *s) {
     if (!set_boxes(&boxes)) return EXIT_COULD_NOT;
     status = run_program(program, s, &r);
     free(r.cut_off);
+    for (uint32_t i = 0; i < r.n_before_exec; i++) free(r.before_exec[i]);
+    free(r.before_exec);
     /* if nothing was written, and nobody will */
     if (s->output == NULL && boxes.n_running == 0) (void)rmdir(folder);
     return status;

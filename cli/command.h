@@ -63,6 +63,7 @@ struct settings {
     const char *build_id; /* of the program, where the profile does not have it; or NULL */
     bool is_old_name;     /* called as pprof, google-pprof or jeprof: names as these have them */
     bool normalizes;      /* the profile is scaled to the base's total first */
+    bool has_told_gaps;   /* what is missing in the profiles was said before */
     bool keeps_handler;   /* the signal handler's frames in CPU profiles stay */
     char *saved;          /* the last one kept, malloc'ed */
     char *remote_program; /* what the server runs, malloc'ed */
@@ -131,6 +132,7 @@ bool limit_read(const char *word, uint64_t *out);
 /* "vitrine: error: line" on stderr. */
 __attribute__((format(printf, 1, 2))) void say_error(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void say_warning(const char *format, ...);
+void say_gaps(const struct profile *p, const char *path); /* what is missing in it */
 extern const char *said_by; /* "vitrine", or the old name we were called by */
 
 /* Reads, merges and symbolizes what s->files names, less s->bases; programs among the files are taken

@@ -91,6 +91,12 @@ struct report_options report_options_from(const struct settings *s) {
                                    .may_be_empty = s->may_be_empty};
 }
 
+void say_gaps(const struct profile *p, const char *path) {
+    const char *gap;
+    for (uint32_t i = 0; (gap = profile_gap(p, i)) != NULL; i++)
+        say_warning("'%s' is incomplete: %s", path, gap);
+}
+
 /* Adds the file to *p, which is NULL for the first one. */
 static bool read_into(struct settings *s, struct profile **p, const char *path) {
     struct report_options o = report_options_from(s);
@@ -104,6 +110,7 @@ static bool read_into(struct settings *s, struct profile **p, const char *path) 
         say_error("%s", e.line);
         return false;
     }
+    if (!s->has_told_gaps) say_gaps(more, path);
     if (*p == NULL) {
         *p = more;
         return true;

@@ -42,7 +42,9 @@ struct run {
     double peak_resident_bytes;
     struct residence residence; /* what it was */
     struct boxes *boxes;        /* run_boxes.h */
-    pid_t *cut_off;             /* processes whose exit handlers did not run; those with a box */
+    char **before_exec;         /* files of what processes ran before they called exec; malloc'ed */
+    uint32_t n_before_exec, cap_before_exec;
+    pid_t *cut_off; /* processes whose exit handlers did not run; those with a box */
     uint32_t n_cut_off, cap_cut_off;
 };
 

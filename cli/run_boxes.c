@@ -113,10 +113,18 @@ static int64_t end_ns(const struct run *r, const struct box_list *l, uint32_t i)
     return r->over_ns;
 }
 
+static void tell_before_exec(struct run *r, const char *path) {
+    for (uint32_t i = 0; i < r->n_before_exec; i++)
+        if (strcmp(r->before_exec[i], path) == 0) return;
+    char *copy = strdup(path);
+    if (copy == NULL) report_no_memory();
+    *REPORT_PUSH(r->before_exec, r->n_before_exec, r->cap_before_exec) = copy;
+    (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+}
+
 /* Those of which there is little are left out, unless is_all; how many. */
-static unsigned write_one(const struct run *r, const struct settings *s,
-                          const struct box_file *left, int64_t until_ns, unsigned n_exec,
-                          bool is_all) {
+static unsigned write_one(struct run *r, const struct settings *s, const struct box_file *left,
+                          int64_t until_ns, unsigned n_exec, bool is_all) {
     char path[PATH_MAX], name[PATH_MAX];
     struct image m;
     struct report_error e;
@@ -138,7 +146,7 @@ static unsigned write_one(const struct run *r, const struct settings *s,
         if (!is_left_out) box_say_notes(p, (enum box_kind)kind);
         if (!is_left_out && p->n_samples > 0 &&
             box_write(p, path, &(struct settings){0}) == EXIT_FINE && n_exec > 0)
-            (void)fprintf(stderr, "  %-16s %s\n", "before exec", text_shown(path));
+            tell_before_exec(r, path);
         profile_free(p);
     }
     image_close(&m);
@@ -146,7 +154,7 @@ static unsigned write_one(const struct run *r, const struct settings *s,
 }
 
 /* Of processes that are over. */
-static unsigned write_boxes(const struct run *r, const struct settings *s, const struct box_list *l,
+static unsigned write_boxes(struct run *r, const struct settings *s, const struct box_list *l,
                             const struct processes *running, bool is_all) {
     unsigned n_exec = 0, n_left_out = 0;
     for (uint32_t i = 0; i < l->n; i++) {

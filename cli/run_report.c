@@ -629,7 +629,8 @@ static void put_subject(const struct subject *j) {
                          .tag_ignore = has_mapped(j) ? "mapped=." : NULL,
                          .all_frames = j->asked->all_frames,
                          .no_symbols = j->has_names,
-                         .may_be_empty = true};
+                         .may_be_empty = true,
+                         .has_told_gaps = true}; /* when it was made of its black box */
     struct profile *p;
     int status;
     struct view *v = load_view(&s, &p, &status);

@@ -58,7 +58,12 @@ void summary_begin(struct summary *m, const struct run *r, const struct settings
     put_number(m->out, "seconds", r->seconds);
     put_number(m->out, "peak_resident_bytes", r->peak_resident_bytes);
     put_residence(m->out, r);
-    (void)fputs(",\"probes\":[", m->out);
+    (void)fputs(",\"before_exec\":[", m->out);
+    for (uint32_t i = 0; i < r->n_before_exec; i++) {
+        if (i > 0) (void)fputc(',', m->out);
+        text_json(m->out, r->before_exec[i]);
+    }
+    (void)fputs("],\"probes\":[", m->out);
 }
 
 /* ,"total":{"inuse_space":N,...},"total_error":{"inuse_space":N,...}: the sums of all types, and how good they are. The program's own

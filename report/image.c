@@ -163,6 +163,9 @@ static int read_core(struct image *m, struct report_error *e) {
 
 static int read_box(struct image *m, struct report_error *e) {
     struct vt_box b;
+    if (m->n_bytes < sizeof b)
+        return report_fail(e, EINVAL, "'%s' is truncated: it has %llu bytes, and its head has %zu",
+                           m->name, (unsigned long long)m->n_bytes, sizeof b);
     if (!read_file(m, 0, &b, sizeof b) || b.end < b.base || b.end - b.base < sizeof b ||
         b.at != b.base)
         return report_fail(e, EINVAL, "'%s' is damaged: its addresses make no sense", m->name);

@@ -161,6 +161,29 @@ void profile_note(struct profile *p, const char *format, ...) {
     *REPORT_PUSH(p->notes, p->n_notes, p->cap_notes) = note;
 }
 
+/* ---- what is missing */
+
+#define GAP "vitrine: incomplete: " /* begins a comment */
+
+const char *profile_gap(const struct profile *p, uint32_t number) {
+    for (uint32_t i = 0; number < PROFILE_MAX_GAPS && i < p->n_comments; i++) {
+        const char *comment = profile_text(p, p->comments[i]);
+        if (strncmp(comment, GAP, strlen(GAP)) == 0 && number-- == 0) return comment + strlen(GAP);
+    }
+    return NULL;
+}
+
+void profile_add_gap(struct profile *p, const char *text) {
+    char comment[512];
+    uint32_t n = 0;
+    for (const char *gap; (gap = profile_gap(p, n)) != NULL; n++)
+        if (strcmp(gap, text) == 0) return;
+    if (n == PROFILE_MAX_GAPS) return;
+    (void)snprintf(comment, sizeof comment, GAP "%s", text);
+    uint32_t id = profile_string(p, comment);
+    *REPORT_PUSH(p->comments, p->n_comments, p->cap_comments) = id;
+}
+
 /* ---- adding */
 
 uint32_t profile_add_type(struct profile *p, const char *name, const char *unit) {
@@ -509,6 +532,8 @@ int profile_merge(struct profile *p, const struct profile *from, double factor) 
         uint32_t note = move_string(&m, from->notes[i]);
         *REPORT_PUSH(p->notes, p->n_notes, p->cap_notes) = note;
     }
+    const char *gap;
+    for (uint32_t i = 0; (gap = profile_gap(from, i)) != NULL; i++) profile_add_gap(p, gap);
     if (p->drop_frames == 0) p->drop_frames = move_string(&m, from->drop_frames);
     if (p->keep_frames == 0) p->keep_frames = move_string(&m, from->keep_frames);
     /* unsigned: a damaged file may have any two numbers here */

@@ -143,6 +143,12 @@ static inline const char *profile_text(const struct profile *p, uint32_t id) {
 }
 __attribute__((format(printf, 2, 3))) void profile_note(struct profile *p, const char *format, ...);
 
+/* ---- what is missing in it, one line each; among the comments, so who reads the file knows it, too */
+#define PROFILE_MAX_GAPS 8
+void profile_add_gap(struct profile *p, const char *text); /* each once; PROFILE_MAX_GAPS at most */
+const char *profile_gap(const struct profile *p, uint32_t number); /* from 0 on; NULL: no more */
+static inline bool profile_is_whole(const struct profile *p) { return profile_gap(p, 0) == NULL; }
+
 /* ---- adding; each gives the index of what was there already or is there now */
 uint32_t profile_add_type(struct profile *p, const char *name, const char *unit); /* always new */
 uint32_t profile_add_mapping(struct profile *p, const struct profile_mapping *m); /* always new */

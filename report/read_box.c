@@ -536,28 +536,34 @@ bool box_has(const struct vt_box *b, enum box_kind kind) {
     return b->table[VT_BOX_SITES].n > 0;
 }
 
-static void note_no_room(struct taking *t) {
-    char counted[64] = "";
+/* What the profile does not have, to whoever reads it: now, and later in its file. */
+static void add_gap(struct taking *t, const char *text) {
+    profile_note(t->p, "'%s': %s", t->m->name, text);
+    profile_add_gap(t->p, text);
+}
+
+static void add_gaps(struct taking *t) {
+    char text[256], counted[64] = "";
+    unsigned long long n_damaged = t->n_damaged;
     if (t->n_uncounted_bytes > 0)
         (void)snprintf(counted, sizeof counted, ", and with them %.3g MB that were allocated",
                        (double)t->n_uncounted_bytes / 1e6);
-    profile_note(t->p,
-                 "'%s': there was no room for all: %.3g MB of tables and %llu rows or stacks are "
-                 "missing%s",
-                 t->m->name, (double)t->b->n_lost_bytes / 1e6, (unsigned long long)t->n_damaged,
-                 counted);
+    if (t->b->n_lost_bytes > 0)
+        (void)snprintf(text, sizeof text,
+                       "there was no room for all: %.3g MB of tables and %llu rows or stacks are "
+                       "missing%s",
+                       (double)t->b->n_lost_bytes / 1e6, n_damaged, counted);
+    else
+        (void)snprintf(text, sizeof text, "%llu rows or stacks of its process cannot be read",
+                       n_damaged);
+    if (t->b->n_lost_bytes > 0 || n_damaged > 0) add_gap(t, text);
 }
 
 static void note_losses(struct taking *t) {
-    const char *name = t->m->name;
     if (t->n_torn > 0)
-        profile_note(t->p, "'%s': %llu of its rows were being written when the process ended", name,
-                     (unsigned long long)t->n_torn);
-    if (t->b->n_lost_bytes > 0)
-        note_no_room(t);
-    else if (t->n_damaged > 0)
-        profile_note(t->p, "'%s': %llu of its rows or stacks cannot be read", name,
-                     (unsigned long long)t->n_damaged);
+        profile_note(t->p, "'%s': %llu of its rows were being written when the process ended",
+                     t->m->name, (unsigned long long)t->n_torn);
+    add_gaps(t);
 }
 
 struct profile *box_profile(const struct image *m, const struct vt_box *b, enum box_kind kind,

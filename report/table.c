@@ -254,6 +254,7 @@ void table_begin(struct table *t) {
         json_number(t->out, t->total);
         if (t->has_errors) (void)fputs(",\"total_error\":", t->out);
         if (t->has_errors) json_number(t->out, sqrt(t->total_variance));
+        if (t->is_incomplete) (void)fputs(",\"incomplete\":true", t->out);
         (void)fputs(",\"rows\":[", t->out);
     }
     if (t->form == TABLE_AS_CSV && t->group) {

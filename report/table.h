@@ -65,6 +65,7 @@ struct table {
     bool is_next_group;    /* no headings in CSV */
     bool has_errors;       /* values are estimates */
     double total_variance; /* of `total` */
+    bool is_incomplete;    /* something is missing: "incomplete": true in JSON */
 };
 
 /* One unit for all numbers, fit for the largest: for pictures, and for labels as Go's pprof writes them. */

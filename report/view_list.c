@@ -210,6 +210,7 @@ int view_list(struct view *v, const struct view_list_options *o, struct report_e
                                   .type = view_type(v),
                                   .unit_name = view_unit(v),
                                   .total = v->total,
+                                  .is_incomplete = !profile_is_whole(v->p),
                                   .columns = columns,
                                   .n_columns = sizeof columns / sizeof *columns,
                                   .group = o->group,

@@ -37,6 +37,7 @@ static inline struct table view_table(const struct view *v, const struct view_pr
                           .width = how->width,
                           .has_colour = how->has_colour && how->form == TABLE_AS_TEXT,
                           .is_difference = v->p->is_difference,
+                          .is_incomplete = !profile_is_whole(v->p),
                           .group = how->group,
                           .is_next_group = how->is_next_group,
                           .has_errors = how->has_errors && v->has_errors,

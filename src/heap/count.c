@@ -99,8 +99,7 @@ static uint64_t small_out_bytes(struct heap *h) {
 
 VT_COLD bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
     if (!vt__pace_allows(&h->pace, n_short)) return false;
-    if (vt__has_remote(h))
-        vt__remote_collect(h, /* has_heaps_lock */ false);
+    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
     uint64_t out = small_out_bytes(h);
     uint64_t in_use = out - vt_min(out, ready_bytes);
     if (h->is_taken_over) {

@@ -370,8 +370,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
             return true;
         }
     }
-    if (vt__has_remote(h))
-        vt__remote_collect(h, /* has_heaps_lock */ false);
+    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : NULL;
     if (s == NULL || is_poor(s, n_freed_of_current(s))) s = next_slab(h, cls);
     while (s != NULL) {
@@ -426,8 +425,7 @@ struct block *vt__slab_take(struct slab *s, bool *is_zero) {
 }
 
 struct block *vt__take_one(struct heap *h, unsigned cls) {
-    if (vt__has_remote(h))
-        vt__remote_collect(h, is_pooled(h));
+    if (vt__has_remote(h)) vt__remote_collect(h, is_pooled(h));
     struct bin *bin = &h->bin[cls];
     struct slab *s = bin->current != 0 ? vt__slab(bin->current) : next_slab(h, cls);
     for (; s != NULL; s = next_slab(h, cls)) {

@@ -43,10 +43,15 @@ for end, status in ENDS.items():
     for way, options in WAYS.items():
         what = f"{end}, {way}"
         burn = ["burn=300"] if way == "cpu" else []
-        seen, text, errors, place = vrun(f"{end}-{way}", *options, DEATHS, *burn, end, env={"VITRINE": "cpu_frequency=1000"})
+        seen, text, errors, place = vrun(f"{end}-{way}", *options, "--json", DEATHS, *burn, end, env={"VITRINE": "cpu_frequency=1000"})
         check(f"{what}: status", seen, status)
         check(f"{what}: nothing is missed", "no heap profile" in errors or "no CPU profile" in errors, False)
         truth = truth_of(text)
+        place_of[f"{end}-{way}"] = place
+        before = json.load(open(place + "/deaths.run.json"))["before_exec"]
+        check(f"{what}: the summary has what was before exec", sorted(before), sorted(glob.glob(place + "/*.exec1.*")))
+        check(f"{what}: so has the report", re.findall(r"^  before exec +(.*)$", errors, re.M), before)
+        check(f"{what}: there is something", len(before) > 0, end == "exec")
         if way == "cpu":
             found = [f for f in glob.glob(place + "/*.cpu*") if not f.endswith(".svg")]
             names = [os.path.basename(f) for f in found]
@@ -99,8 +104,20 @@ int main(void) { for (int i = 0; i < 200; i++) go_down(i); return raise(SIGKILL)
 """)
 mounts = f"mount -t tmpfs -o size=1m tmpfs /dev/shm && mount -t tmpfs -o size=200k tmpfs {tiny}"
 if run("unshare", "-m", "sh", "-c", mounts)[0] == 0:
-    _, _, errors = run("unshare", "-m", "sh", "-c", f"{mounts}; TMPDIR={tiny} XDG_RUNTIME_DIR= {VITRINE} run --rate=1 -o {folder}/no-room {deep}")
+    _, _, errors = run("unshare", "-m", "sh", "-c", f"{mounts}; TMPDIR={tiny} XDG_RUNTIME_DIR= {VITRINE} run --rate=1 --json -o {folder}/no-room {deep}")
     check("no room: said once", len(re.findall(r"^vitrine: warning: 'deep\.\d+': there was no room for all: \S+ MB of tables and \d+ rows or stacks are missing", errors, re.M)), 1)
+    check("no room: but once", errors.count("there was no room for all"), 1)
+    check("no room: the summary has it", [p["sites"].get("incomplete") for p in json.load(open(f"{folder}/no-room/deep.run.json"))["probes"]], [True])
+    heap = last_heap(folder + "/no-room")[0]
+    told = re.compile(rf"^\w+: warning: '{heap}' is incomplete: there was no room for all: \S+ MB of tables and \d+ rows or stacks are missing", re.M)
+    for argv in (["top"], ["tree"], ["peek", "."], ["symbolize"], ["top", "--json"], ["check", "--max-live=1G"], ["check", "--json", "--max-live=1K"], ["check", f"--max-growth={heap}:0"], ["diff", heap]):
+        times = {"symbolize": 0, "diff": 2}.get(argv[0], 2 if "growth" in argv[-1] else 1)
+        _, text, errors = run(VITRINE, *argv, heap)
+        check(f"no room: {' '.join(argv)} says it", len(told.findall(errors)), times)
+        check(f"no room: {' '.join(argv)} has it", "\"incomplete\":true" in text or ", of an incomplete profile" in text, "check" in argv or "--json" in argv)
+    both = os.path.join(folder, "both.pb.gz")
+    out(VITRINE, "convert", heap, last_heap(place_of["exit-sampled"])[0], both)
+    check_has("no room: what is made of it", run(VITRINE, "top", both)[2], "is incomplete: there was no room for all")
 else:
     print("no mounts here: a box without room is not looked at")
 

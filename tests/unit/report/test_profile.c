@@ -106,6 +106,23 @@ TEST(profile, named_locations_meet_by_their_lines) {
     profile_free(p);
 }
 
+TEST(profile, what_is_missing_in_one_is_missing_in_the_sum) {
+    struct profile *a = run_at(0x5000, 100, "abc"), *b = run_at(0x9000, 100, "abc");
+    assert_true(profile_is_whole(a));
+    profile_add_gap(a, "a row");
+    profile_add_gap(b, "a stack");
+    profile_add_gap(b, "a row");
+    assert_int_equal(profile_merge(a, b, -1), 0);
+    assert_string_equal(profile_gap(a, 0), "a row");
+    assert_string_equal(profile_gap(a, 1), "a stack");
+    assert_null(profile_gap(a, 2));
+    for (char n[2] = "0"; *n <= '9'; n[0]++) profile_add_gap(a, n);
+    assert_int_equal(a->n_comments, PROFILE_MAX_GAPS);
+    assert_null(profile_gap(a, PROFILE_MAX_GAPS));
+    profile_free(a);
+    profile_free(b);
+}
+
 TEST(profile, profiles_without_a_common_type_are_not_merged) {
     struct profile *a = run_at(0x5000, 100, ""), *b = profile_new();
     profile_add_type(b, "cpu", "nanoseconds");
