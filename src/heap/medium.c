@@ -80,8 +80,13 @@ static struct slab *slab_to_take_from(struct queue *q, uintptr_t owner, unsigned
 static struct block *take(struct queue *q, struct slab *s, bool *is_zero) {
     VT_AUDIT(vt__slab_is_valid(s));
     struct block *b = vt__slab_take(s, is_zero);
-    b->mark = 0;
     if (is_used_up(s)) queue_unlink(q, s);
+    return b;
+}
+
+/* When no lock is held: it may be touched for the first time. */
+static struct block *unmark(struct block *b) {
+    if (b != NULL) b->mark = 0;
     return b;
 }
 
@@ -186,16 +191,26 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
         b = take_own(h, cls, &is_zero);
     }
     if (out_is_zero != NULL) *out_is_zero = is_zero;
-    return b;
+    return unmark(b);
+}
+
+/* Made without the lock: that may call the system. Two threads may come, and both make one. */
+static void add_sampled_slab(struct queue *q, unsigned cls) {
+    vt_unlock(&sampled.lock);
+    struct slab *s = vt__slab_new(VT_OWNER_SAMPLED, cls);
+    vt_lock(&sampled.lock);
+    if (s == NULL) return;
+    s->state = SLAB_SHARED;
+    queue_append(q, s);
 }
 
 struct block *vt__sampled_take(unsigned cls, bool *is_zero) {
     struct queue *q = &sampled.queue[cls];
     vt_lock(&sampled.lock);
-    struct slab *s = slab_to_take_from(q, VT_OWNER_SAMPLED, cls);
-    struct block *b = s != NULL ? take(q, s, is_zero) : NULL;
+    if (q->first == 0) add_sampled_slab(q, cls);
+    struct block *b = q->first != 0 ? take(q, vt__slab(q->first), is_zero) : NULL;
     vt_unlock(&sampled.lock);
-    return b;
+    return unmark(b);
 }
 
 void vt__medium_join(struct slab *s) {

@@ -408,6 +408,15 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls, const struct block 
 
 /* ---- single blocks ---- */
 
+/* It is not touched: that may cost a page fault, and the caller may have a lock. */
+static struct block *fresh_block(struct slab *s) {
+    char *first = (char *)vt__slice_address(vt__slab_id(s));
+    struct block *b = (struct block *)(first + s->carved * class_of_slab(s)->block_bytes);
+    __atomic_store_n(&s->carved, s->carved + 1, __ATOMIC_RELAXED); /* see check_block */
+    s->room++;
+    return b;
+}
+
 /* The block freed last, so that as little memory as possible is touched; else a fresh one. */
 struct block *vt__slab_take(struct slab *s, bool *is_zero) {
     struct block *b = s->free;
@@ -418,7 +427,7 @@ struct block *vt__slab_take(struct slab *s, bool *is_zero) {
     } else {
         if (s->carved == class_of_slab(s)->capacity) return NULL;
         *is_zero = s->was_zero;
-        b = carve(s, 1, NULL);
+        b = fresh_block(s);
     }
     clear_free_bit(s, b);
     return b;

@@ -47,7 +47,8 @@ static struct {
 } heaps;
 
 struct heap *vt__heaps_first(void) {
-    return __atomic_load_n(&heaps.all, __ATOMIC_RELAXED); /* under the lock, or as a hint */
+    /* acquire: without the lock, too, `next` of each is there. Pairs with the release in heap_new. */
+    return __atomic_load_n(&heaps.all, __ATOMIC_ACQUIRE);
 }
 
 size_t vt__heaps_count(size_t *n_live) {
@@ -66,9 +67,9 @@ static struct heap *heap_new(void) {
     vt__draws_init(h);
     h->is_first = heaps.all == NULL;
     h->next = heaps.all;
-    __atomic_store_n(&heaps.all, h, __ATOMIC_RELAXED);
     h->number = ++heaps.n_numbers;
     h->shelf_salt = (uintptr_t)(++heaps.n_heaps % 0xfffe + 1) << VT_SALT_SHIFT;
+    __atomic_store_n(&heaps.all, h, __ATOMIC_RELEASE); /* see vt__heaps_first */
     return h;
 }
 
