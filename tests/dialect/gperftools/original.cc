@@ -24,9 +24,13 @@ static void add_range(void *sums, const base::MallocRange *r) {
     static_cast<size_t *>(sums)[r->type] += r->length;
 }
 
-static int n_new, n_delete;
+static int n_new, n_delete, n_callers;
 static size_t new_bytes;
-static void on_new(const void *, size_t n) { n_new++, new_bytes += n; }
+static void on_new(const void *, size_t n) {
+    void *callers[8];
+    n_new++, new_bytes += n;
+    n_callers = MallocHook::GetCallerStackTrace(callers, 8, 0);
+}
 static void on_delete(const void *) { n_delete++; }
 
 class Mine : public MallocExtension {
@@ -146,7 +150,7 @@ int main() {
     printf(" %d %d %zu", n_new, n_delete, new_bytes);
     printf(" %d %d\n", MallocHook::RemoveNewHook(on_new), MallocHook::RemoveDeleteHook(on_delete));
     free(grab(100));
-    printf("hooks then %d\n", n_new);
+    printf("hooks then %d, the callers of malloc %s\n", n_new, n_callers > 0 ? "seen" : "hidden");
 
 #ifndef MINIMAL
     void *pcs[8];
