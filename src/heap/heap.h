@@ -250,6 +250,8 @@ bool vt__heap_stats_are_due(size_t n_short);
 /* sums.c: the same without classes and n_remote, at a price that does not grow with the heap: what takes more than n_short steps is
  * as of some milliseconds ago. */
 void vt__heap_sums(struct vt_stats *out, size_t n_short);
+/* The next question walks, unless that takes more than n_long steps. */
+void vt__heap_sums_forget(size_t n_long);
 /* Parts of these, which are always exact: about pages; metadata, heaps and threads. */
 void vt__heap_pages(struct vt_stats *out);
 void vt__heap_tables(struct vt_stats *out);
