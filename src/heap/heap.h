@@ -78,6 +78,7 @@ enum vt_bytes_wanted {
     VT_BYTES_TO_WATCH /* both, and the next malloc moves the first */
 };
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted);
+void vt__heap_count_again(size_t n_bytes); /* so much is freed, and allocated in the same place */
 /* The most that the calling thread had in use at once since the last reset; peak.c tells how exact it is. False: no memory. */
 bool vt__heap_peak(uint64_t *out);
 bool vt__heap_reset_peak(void);
