@@ -20,6 +20,7 @@
 #define LEVEL_2_BYTES 10000 /* a buffer as long as this gets the long text */
 #define MAX_LG_ALIGN 63
 #define MIN_CACHE_BYTES KiB(512) /* as there, unless it is set */
+#define LONG_WALK 4096           /* slabs */
 
 /* ---- the debug libraries check; the others have nothing to find ---- */
 
@@ -192,11 +193,17 @@ VT_EXPORT int MallocExtension_SetNumericProperty(const char *property, size_t va
 
 /* ---- memory ---- */
 
-VT_EXPORT void MallocExtension_MarkThreadIdle(void) { vt__heap_drop_thread_cache(); }
+/* Who asks then what threads keep sees that, up to 128 MiB of slabs; more would be too long a walk for each call. */
+static void drop_cache(void) {
+    vt__heap_drop_thread_cache();
+    vt__heap_sums_forget(LONG_WALK);
+}
+
+VT_EXPORT void MallocExtension_MarkThreadIdle(void) { drop_cache(); }
 
 VT_EXPORT void MallocExtension_MarkThreadBusy(void) {} /* the next malloc does what it takes */
 
-VT_EXPORT void MallocExtension_MarkThreadTemporarilyIdle(void) { vt__heap_drop_thread_cache(); }
+VT_EXPORT void MallocExtension_MarkThreadTemporarilyIdle(void) { drop_cache(); }
 
 /* Memory goes in pieces of up to 2 MiB. What goes beyond num_bytes is put to the account of the next call, so that somebody who
  * asks for a little again and again gets what he asks for. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "dialect/gperftools.h"
 #include "dialect/gperftools_debug.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
@@ -123,11 +124,12 @@ REPLACEMENT(MunmapReplacement)
 
 /* ---- for hooks ---- */
 
-/* The hook, whatever it was called through, our own frames, and then who called malloc. */
+/* The hook, whatever it was called through, our own frames, and then who called malloc. The minimal libraries answer 0, as there. */
 VT_EXPORT int MallocHook_GetCallerStackTrace(void **result, int max_depth, int skip_count) {
     struct vt_frames frames;
     unsigned i = 0;
     int n = 0;
+    if (!vt__gperftools.has_sampler) return 0;
     vt__stack_here(&frames);
     while (i < frames.n && !vt__is_own(frames.pc[i])) i++;
     while (i < frames.n && vt__is_own(frames.pc[i])) i++;

@@ -60,12 +60,12 @@ VT_EXPORT void *rallocx(void *p, size_t size, int flags) {
     struct vt_own *heap;
     size_t before = vt__usable_size(p);
     bool is_plain = align_of(flags) <= VT_BLOCK_ALIGN && (unsigned)flags >> ARENA_SHIFT == 0;
-    void *to = is_plain                ? vt__je_realloc_for(p, vt_max(size, 1), "in rallocx()")
-               : heap_of(flags, &heap) ? vt__je_realloc_in(heap, p, align_of(flags), size)
-                                       : no_such_arena();
+    void *to = is_plain && size > VT_MEDIUM_MAX ? vt__je_realloc_for(p, size, "in rallocx()")
+               : heap_of(flags, &heap)          ? vt__je_realloc_in(heap, p, align_of(flags), size)
+                                                : no_such_arena();
     if (vt__je_is_special()) to = vt__je_grown(to, before, "in rallocx()");
     size_t after = vt__usable_size(to);
-    if (is_zeroed(flags) && after > before)
+    if (to != NULL && is_zeroed(flags) && after > before)
         __builtin_memset((char *)to + before, 0, after - before);
     return to;
 }
@@ -76,6 +76,7 @@ VT_EXPORT size_t xallocx(void *p, size_t size, size_t extra, int flags) {
     if (!vt__resize_in_place(p, most) && extra > 0) (void)vt__resize_in_place(p, size);
     if (vt__je_is_special()) (void)vt__je_grown(p, before, "in xallocx()");
     size_t after = vt__usable_size(p);
+    if (after != before) vt__heap_count_again(vt_min(before, after));
     if (is_zeroed(flags) && after > before) __builtin_memset((char *)p + before, 0, after - before);
     return after;
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "dialect/jemalloc_nodes.h"
+#include "heap/class.h"
 #include "heap/fast.h"
 #include "heap/heap.h"
 #include "os/os.h"
@@ -138,23 +139,48 @@ void *vt__je_aligned_alloc(size_t align, size_t n_bytes) {
     return vt__je_given(p, /* is_zero */ false, "allocating aligned memory");
 }
 
+/* A block that stays where it is counts as freed, and as allocated again, as there. */
+static void *stayed(void *p, size_t before) {
+    vt__heap_count_again(vt_min(before, vt__usable_size(p)));
+    return p;
+}
+
+/* A block of a class stays if it is of the right one. A large one can get another size, in whole OS pages. */
+static bool can_stay(void *p, size_t before, size_t wanted, size_t n_bytes) {
+    if (before == wanted) return vt__resize_in_place(p, n_bytes);
+    if (wanted > VT_MEDIUM_MAX) return vt__realloc_in_place(p, n_bytes);
+    return before > VT_MEDIUM_MAX && wanted == vt_round_up(n_bytes, VT_OS_PAGE) &&
+           vt__realloc_in_place(p, n_bytes) && vt__usable_size(p) == wanted;
+}
+
+/* Unlike vt__realloc(), it leaves no more than nallocx() tells, nor less. */
 void *vt__je_realloc_in(struct vt_own *heap, void *p, size_t align, size_t n_bytes) {
-    size_t before = vt__usable_size(p);
+    size_t before = vt__usable_size(p), wanted = vt__good_size(align, n_bytes);
     bool is_aligned = ((uintptr_t)p & (align - 1)) == 0;
-    if (is_aligned && vt__realloc_in_place(p, n_bytes)) return p;
+    if (is_aligned && can_stay(p, before, wanted, n_bytes)) return stayed(p, before);
+    /* The end of a large block is cut off first: free would keep it for the next. */
+    if (is_aligned && n_bytes <= VT_MEDIUM_MAX && before > VT_MEDIUM_MAX)
+        (void)vt__resize_in_place(p, VT_MEDIUM_MAX);
     void *to = vt__je_alloc_in(heap, align, n_bytes, /* zero */ false);
-    if (to == NULL) return NULL;
-    __builtin_memcpy(to, p, vt_min(before, vt__usable_size(to)));
+    if (to == NULL) return is_aligned && vt__resize_in_place(p, n_bytes) ? stayed(p, before) : NULL;
+    __builtin_memcpy(to, p, vt_min(vt__usable_size(p), vt__usable_size(to)));
     vt__free(p);
     return to;
 }
 
+static void *realloc_plainly(void *p, size_t n_bytes) {
+    uintptr_t from = (uintptr_t)p;
+    size_t before = n_bytes != 0 ? vt__usable_size(p) : 0;
+    void *to = vt__realloc(p, n_bytes);
+    return before != 0 && (uintptr_t)to == from ? stayed(to, before) : to;
+}
+
 void *vt__je_realloc_for(void *p, size_t n_bytes, const char *where) {
-    if (!vt__je_is_special() || n_bytes == 0) return vt__realloc(p, n_bytes);
+    if (!vt__je_is_special() || n_bytes == 0) return realloc_plainly(p, n_bytes);
     if (p == NULL) return vt__je_malloc(n_bytes);
     struct vt_own *heap = vt__heap_owns(p) ? vt__je_thread_heap() : NULL;
     size_t before = vt__usable_size(p);
-    void *to = heap != NULL ? vt__je_realloc_in(heap, p, 1, n_bytes) : vt__realloc(p, n_bytes);
+    void *to = heap != NULL ? vt__je_realloc_in(heap, p, 1, n_bytes) : realloc_plainly(p, n_bytes);
     return vt__je_grown(to, before, where);
 }
 

@@ -78,6 +78,7 @@ enum vt_bytes_wanted {
     VT_BYTES_TO_WATCH /* both, and the next malloc moves the first */
 };
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted);
+void vt__heap_count_again(size_t n_bytes); /* so much is freed, and allocated in the same place */
 /* The most that the calling thread had in use at once since the last reset; peak.c tells how exact it is. False: no memory. */
 bool vt__heap_peak(uint64_t *out);
 bool vt__heap_reset_peak(void);
@@ -257,6 +258,8 @@ bool vt__heap_stats_are_due(size_t n_short);
 /* sums.c: the same without classes and n_remote, at a price that does not grow with the heap: what takes more than n_short steps is
  * as of some milliseconds ago. */
 void vt__heap_sums(struct vt_stats *out, size_t n_short);
+/* The next question walks, unless that takes more than n_long steps. */
+void vt__heap_sums_forget(size_t n_long);
 /* Parts of these, which are always exact: about pages; metadata, heaps and threads. */
 void vt__heap_pages(struct vt_stats *out);
 void vt__heap_tables(struct vt_stats *out);

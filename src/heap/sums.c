@@ -121,6 +121,14 @@ static struct sums look(bool is_entered, size_t n_short) {
     return is_due ? take(is_entered) : seen;
 }
 
+void vt__heap_sums_forget(size_t n_long) {
+    if (!vt__enter()) return;
+    vt_lock(&vt__heaps_lock);
+    if (lately.pace.n_steps <= n_long) lately.pace.n_steps = 0;
+    vt_unlock(&vt__heaps_lock);
+    vt__leave();
+}
+
 /* A handler that comes while we have a lock, here and below, must not wait for it. */
 void vt__heap_pages(struct vt_stats *out) {
     struct vt_chunk_stats chunks;

@@ -30,6 +30,13 @@
 #define MALLOCX_TCACHE_NONE MALLOCX_TCACHE(-1)
 #define MALLOCX_ARENA(a) ((((int)(a)) + 1) << 20)
 
+/* sizeof(void *), as a logarithm. */
+#if UINTPTR_MAX > 0xffffffff
+#define LG_SIZEOF_PTR 3
+#else
+#define LG_SIZEOF_PTR 2
+#endif
+
 /* In the place of an arena's number in a name of mallctl: all of them, those that were destroyed. */
 #define MALLCTL_ARENAS_ALL 4096
 #define MALLCTL_ARENAS_DESTROYED 4097

@@ -24,9 +24,13 @@ static void add_range(void *sums, const base::MallocRange *r) {
     static_cast<size_t *>(sums)[r->type] += r->length;
 }
 
-static int n_new, n_delete;
+static int n_new, n_delete, n_callers;
 static size_t new_bytes;
-static void on_new(const void *, size_t n) { n_new++, new_bytes += n; }
+static void on_new(const void *, size_t n) {
+    void *callers[8];
+    n_new++, new_bytes += n;
+    n_callers = MallocHook::GetCallerStackTrace(callers, 8, 0);
+}
 static void on_delete(const void *) { n_delete++; }
 
 class Mine : public MallocExtension {
@@ -81,6 +85,23 @@ static void properties(MallocExtension *e) {
     e->SetNumericProperty("tcmalloc.aggressive_memory_decommit", 0);
 }
 
+/* What a thread keeps goes when it is idle, and who asks at once sees that. */
+static int n_kept_when_idle(MallocExtension *e) {
+    static void *volatile blocks[3000];
+    const char *name = "tcmalloc.current_total_thread_cache_bytes";
+    int n_kept = 0;
+    for (int k = 0; k < 20; k++) {
+        size_t before = 0, after = 0;
+        for (void *volatile &p : blocks) p = malloc(1000);
+        for (void *volatile &p : blocks) free(p);
+        e->GetNumericProperty(name, &before);
+        e->MarkThreadIdle();
+        e->GetNumericProperty(name, &after);
+        n_kept += after > 20000;
+    }
+    return n_kept;
+}
+
 static void first_line(const char *what, const std::string &text) {
     printf("%s: %s\n", what, text.substr(0, text.find('\n')).c_str());
     printf("%s: %s\n", what,
@@ -130,7 +151,7 @@ int main() {
     e->ReleaseToSystem(1000);
     e->ReleaseFreeMemory();
     e->MarkThreadIdle();
-    printf("idle %d\n", e->GetThreadCacheSize() < 10000);
+    printf("idle %d %d\n", e->GetThreadCacheSize() < 10000, n_kept_when_idle(e));
     e->MarkThreadBusy();
     int blocks, histogram[64];
     size_t total;
@@ -146,7 +167,7 @@ int main() {
     printf(" %d %d %zu", n_new, n_delete, new_bytes);
     printf(" %d %d\n", MallocHook::RemoveNewHook(on_new), MallocHook::RemoveDeleteHook(on_delete));
     free(grab(100));
-    printf("hooks then %d\n", n_new);
+    printf("hooks then %d, the callers of malloc %s\n", n_new, n_callers > 0 ? "seen" : "hidden");
 
 #ifndef MINIMAL
     void *pcs[8];

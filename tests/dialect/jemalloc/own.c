@@ -83,6 +83,48 @@ static void *in_a_thread(void *arg) {
     return arg;
 }
 
+/* ---- thread.allocated, thread.deallocated ---- */
+
+static uint64_t n_allocated, n_freed;
+
+/* By so much they moved since this was last called. */
+static bool have_moved(uint64_t allocated, uint64_t freed) {
+    uint64_t a = 0, f = 0, last_a = n_allocated, last_f = n_freed;
+    size_t len = sizeof(a);
+    EXPECT(mallctl("thread.allocated", &a, &len, NULL, 0) == 0);
+    EXPECT(mallctl("thread.deallocated", &f, &len, NULL, 0) == 0);
+    n_allocated = a;
+    n_freed = f;
+    return a - last_a == allocated && f - last_f == freed;
+}
+
+/* A block that stays where it is counts as freed and allocated again; what xallocx leaves alone does not. */
+static void resized_blocks_count(void) {
+    char *p = malloc(100);
+    size_t n = malloc_usable_size(p);
+    (void)have_moved(0, 0);
+    char *q = realloc(p, 101);
+    EXPECT(q == p);
+    EXPECT(have_moved(n, n));
+    EXPECT(rallocx(q, 100, 0) == p);
+    EXPECT(have_moved(n, n));
+    EXPECT(xallocx(p, 101, 0, 0) == n);
+    EXPECT(have_moved(0, 0));
+    EXPECT((p = realloc(p, 0)) == NULL);
+    EXPECT(have_moved(0, n));
+    p = mallocx(3 * MIB, 0);
+    EXPECT(have_moved(3 * MIB, 0));
+    p = rallocx(p, 2 * MIB, 0);
+    EXPECT(have_moved(2 * MIB, 3 * MIB));
+    EXPECT(xallocx(p, MIB, 0, 0) == MIB);
+    EXPECT(have_moved(MIB, 2 * MIB));
+    EXPECT(xallocx(p, MIB, 0, 0) == MIB);
+    EXPECT(have_moved(0, 0));
+    p = rallocx(p, MIB, 0);
+    EXPECT(have_moved(MIB, MIB));
+    dallocx(p, 0);
+}
+
 /* ---- experimental.utilization ---- */
 
 struct use {
@@ -217,6 +259,7 @@ int main(int argc, char **argv) {
     limits_are_sizes();
     the_peak_is_kept();
     turns_do_not_add_up();
+    resized_blocks_count();
     EXPECT(pthread_create(&thread, NULL, in_a_thread, NULL) == 0);
     EXPECT(pthread_join(thread, NULL) == 0);
     slabs_are_told();

@@ -1,5 +1,5 @@
 /* zeroed.c - MALLOCX_ZERO and calloc: every byte that sallocx tells of is zero, and stays so through rallocx and xallocx, as long as each
- * call says MALLOCX_ZERO and nobody writes. The same on the original. */
+ * call says MALLOCX_ZERO and nobody writes. And sallocx tells what nallocx said before. The same on the original. */
 #include <jemalloc/jemalloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,14 +32,24 @@ static void leave_dirt(int flags) {
     }
 }
 
+/* A block has the size that nallocx tells, when it has moved, too. */
+static void check_size(const char *what, void *p, size_t asked, int flags) {
+    if (sallocx(p, 0) == nallocx(asked, flags)) return;
+    if (n_wrong++ < 20)
+        printf("%s(%zu, %#x): %zu bytes, nallocx says %zu\n", what, asked, (unsigned)flags,
+               sallocx(p, 0), nallocx(asked, flags));
+}
+
 static void from_every_size_to_every_other(int flags) {
     int zero = flags | MALLOCX_ZERO;
     for (int i = 0; i < N_SIZES; i++) {
         unsigned char *p = mallocx(sizes[i], zero);
         check("mallocx", p, sallocx(p, 0), sizes[i], flags);
+        check_size("mallocx", p, sizes[i], zero);
         for (int k = 0; k < N_SIZES; k++) {
             p = rallocx(p, sizes[(k * 7) % N_SIZES], zero);
             check("rallocx", p, sallocx(p, 0), sizes[(k * 7) % N_SIZES], flags);
+            check_size("rallocx", p, sizes[(k * 7) % N_SIZES], zero);
         }
         for (int k = 0; k < N_SIZES; k++) {
             (void)xallocx(p, sizes[(k * 5) % N_SIZES], sizes[k], zero);
@@ -64,6 +74,7 @@ static void small_steps(int flags) {
         for (size_t m = n; m > 0; m -= m / 5 + 1) {
             p = rallocx(p, m, zero);
             check("shrunk to", p, sallocx(p, 0), m, flags);
+            check_size("rallocx", p, m, zero);
         }
         dallocx(p, flags);
     }
