@@ -11,9 +11,14 @@
  */
 #include "heap/impl.h"
 #include "heap/link.h"
+#include "heap/magazine.h"
 #include "heap/pace.h"
 
 #define SHORT_WALK 256 /* slabs */
+/* A step of a walk is paid for by so much that was allocated; where they are many, their slabs are not in the cache. */
+#define SHORT_STEPS 256
+#define STEP_BYTES KiB(4)
+#define LONG_STEP_BYTES KiB(64)
 
 /* ---- blocks that wait in lists ---- */
 
@@ -66,12 +71,16 @@ uint64_t vt__draws_settle_all(struct heap *h) {
     return n_bytes;
 }
 
-uint64_t vt__draws_taken_bytes(const struct heap *h) {
+VT_INLINE uint64_t taken_bytes(const struct heap *h, uint64_t classes) {
     uint64_t n = h->bytes.allocated;
-    for (unsigned c = 0; c < VT_N_SMALL; c++)
+    for (; classes != 0; classes &= classes - 1) {
+        unsigned c = (unsigned)__builtin_ctzll(classes);
         n += (uint64_t)(h->draw[c].left - h->draw[c].countdown) * vt__class_bytes(c);
+    }
     return n;
 }
+
+uint64_t vt__draws_taken_bytes(const struct heap *h) { return taken_bytes(h, ~UINT64_C(0)); }
 
 /* ---- freed ---- */
 
@@ -112,6 +121,44 @@ VT_COLD bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n
     h->bytes.freed += freed - h->small_freed;
     h->small_freed = freed;
     return true;
+}
+
+/* ---- in use ---- */
+
+/* Nothing is freed by this count but what a walk saw; what waits in lists counts as in use. */
+static int64_t in_use_at_most(const struct heap *h) {
+    return h->left_bytes +
+           (int64_t)(taken_bytes(h, h->used) - h->bytes.freed - vt__magazines_bytes(h));
+}
+
+int64_t vt__heap_in_use(bool wants_walk) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return 0;
+    if (!wants_walk) return in_use_at_most(h);
+    uint64_t ready_bytes = vt__draws_settle_all(h);
+    if (h->bytes.allocated >= h->walk_at) {
+        (void)vt__heap_count_freed(h, ready_bytes, SIZE_MAX);
+        size_t n = h->pace.n_steps;
+        h->walk_at = h->bytes.allocated + n * (n <= SHORT_STEPS ? STEP_BYTES : LONG_STEP_BYTES);
+    }
+    return in_use_at_most(h) - (int64_t)ready_bytes;
+}
+
+bool vt__heap_look_is_due(void) {
+    struct heap *h = vt__tls.real;
+    return h != NULL && h->bytes.allocated - h->small_allocated >= h->look_at;
+}
+
+void vt__heap_look_after(uint64_t n_bytes) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return;
+    uint64_t at_hand = vt__magazines_bytes(h); /* comes into use without being counted */
+    h->look_at = h->bytes.allocated - h->small_allocated + n_bytes - vt_min(n_bytes, at_hand);
+}
+
+void vt__heap_leave_in_use(struct heap *h) {
+    if (h->probe_slot[VT_SLOT_SAMPLES] == NULL) return; /* nobody asked */
+    h->left_bytes = vt__heap_in_use(/* wants_walk */ true);
 }
 
 /* ---- questions ---- */

@@ -79,6 +79,13 @@ enum vt_bytes_wanted {
 };
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted);
 void vt__heap_count_again(size_t n_bytes); /* so much is freed, and allocated in the same place */
+/* What the calling thread has in use, and what those had left that had its heap before it, less what they freed of others. For the
+ * probes, inside a slow path: the sum over all threads is what the process has in use, or more. wants_walk: what it freed of small blocks
+ * is looked for, if enough was allocated since the last walk to pay for another. */
+int64_t vt__heap_in_use(bool wants_walk);
+/* Was as much of medium and large blocks allocated since as vt__heap_look_after() said? By the calling thread. */
+bool vt__heap_look_is_due(void);
+void vt__heap_look_after(uint64_t n_bytes);
 /* The most that the calling thread had in use at once since the last reset; peak.c tells how exact it is. False: no memory. */
 bool vt__heap_peak(uint64_t *out);
 bool vt__heap_reset_peak(void);

@@ -271,12 +271,15 @@ struct heap {
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
     uint64_t small_taken_over;             /* in use, of earlier threads */
-    uint64_t told_allocated;               /* vt__heap_new_bytes has told of so much */
-    struct peak peak;                      /* see peak.c */
-    uint64_t used;         /* bit per class: it had a slab, or a block of the common heap */
-    struct vt_pace pace;   /* of walks through them */
-    uint64_t dialect_word; /* src/dialect's, 0 for a new thread */
-    uint8_t sampling;      /* enum vt_thread_sampling */
+    uint64_t look_at;                      /* when so much was, for vt__heap_look_is_due */
+    uint64_t walk_at;                      /* when so much was allocated, for vt__heap_in_use */
+    int64_t left_bytes;      /* that earlier threads left in use, or freed of others */
+    uint64_t told_allocated; /* vt__heap_new_bytes has told of so much */
+    struct peak peak;        /* see peak.c */
+    uint64_t used;           /* bit per class: it had a slab, or a block of the common heap */
+    struct vt_pace pace;     /* of walks through them */
+    uint64_t dialect_word;   /* src/dialect's, 0 for a new thread */
+    uint8_t sampling;        /* enum vt_thread_sampling */
     void *probe_slot[VT_PROBE_SLOTS]; /* probe/'s; see heap.h */
     struct own_cache *own_caches;     /* see own_cache.h; NULL: none was needed yet */
     struct vt_tls *tls;               /* of its thread; under the heaps lock */
@@ -552,6 +555,8 @@ uint64_t vt__draws_settle_all(struct heap *h);         /* answers the bytes that
 uint64_t vt__draws_taken_bytes(const struct heap *h);  /* allocated, or waiting in list[] */
 /* Brings heap.bytes.freed up to date by a walk through the slabs. False: it is long, more than n_short slabs, and not due yet. */
 bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short);
+
+void vt__heap_leave_in_use(struct heap *h); /* its thread ends: before heap.bytes begins anew */
 
 /* peak.c */
 void vt__heap_do_chores(struct heap *h); /* not entered */

@@ -232,8 +232,10 @@ void vt__heap_detach_thread(void) {
     h->label = 0;
     h->dialect_word = 0;
     (void)vt__draws_settle_all(h);
+    vt__heap_leave_in_use(h);
     h->bytes = (struct vt_thread_bytes){0}; /* the next thread's begin anew */
     h->small_allocated = h->small_freed = h->small_taken_over = 0;
+    h->walk_at = h->look_at = 0;
     h->told_allocated = vt__draws_taken_bytes(h); /* what waits in lists */
     h->is_taken_over = true;
     h->pace = (struct vt_pace){0};

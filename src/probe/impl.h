@@ -61,8 +61,11 @@ struct vt_frames *vt__slot_frames(struct vt_sample_slot *s); /* for its thread's
 /* One of the sites it had of late; 0: this is none of them. */
 uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key *key);
 void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site);
-/* Before each birth, of a block of so many bytes: is this the peak? */
-bool vt__totals_look(size_t block_bytes, bool has_lock);
+/* At each birth, before the lock: what all threads have in use, as far as it is known, this block included. 0: it is not the time to
+ * look. */
+uint64_t vt__totals_in_use(struct vt_sample_slot *slot, size_t block_bytes);
+/* Before a birth of a block of so many bytes: is this the peak? */
+bool vt__totals_look(uint64_t in_use_bytes, size_t block_bytes, bool has_lock);
 /* One more sample, or one less. `slot` NULL or with the lock: it counts for all at once. */
 void vt__totals_add(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);
 void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);

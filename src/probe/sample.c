@@ -175,7 +175,8 @@ static void write_down(struct vt_record *r, uint32_t site, size_t n_bytes, size_
 
 /* The common case of a program that takes and gives in turns. False: it is another one. */
 static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const void *p,
-                           size_t n_bytes, size_t block_bytes, unsigned n_drawn) {
+                           size_t n_bytes, size_t block_bytes, unsigned n_drawn,
+                           uint64_t in_use_bytes) {
     if (stack == 0) return false;
     struct vt_site_key key = key_here(stack, block_bytes);
     uint32_t site = vt__slot_site(slot, &key);
@@ -184,14 +185,14 @@ static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const vo
     struct vt_record *r = vt__record(id);
     r->objects = n_drawn * vt__site_weight(site, vt__probe_period(), block_bytes);
     write_down(r, site, n_bytes, block_bytes);
-    vt__site_add(site, r, vt__totals_look(block_bytes, /* has_lock */ false));
+    vt__site_add(site, r, vt__totals_look(in_use_bytes, block_bytes, /* has_lock */ false));
     vt__totals_add(slot, r, /* has_lock */ false);
     return true;
 }
 
 /* With the lock. */
 static bool remember(struct vt_sample_slot *slot, uint32_t stack, const void *p, size_t n_bytes,
-                     size_t block_bytes, unsigned n_drawn) {
+                     size_t block_bytes, unsigned n_drawn, uint64_t in_use_bytes) {
     struct vt_site_key key = key_here(stack != 0 ? stack : take_stack_locked(), block_bytes);
     uint32_t site = vt__site_of(&key);
     uint32_t id = site != 0 ? vt__record_find(p) : 0; /* at rest */
@@ -200,7 +201,7 @@ static bool remember(struct vt_sample_slot *slot, uint32_t stack, const void *p,
     struct vt_record *r = vt__record(id);
     r->objects = n_drawn / vt__probability_of((double)block_bytes / (double)vt__probe_period());
     write_down(r, site, n_bytes, block_bytes);
-    vt__site_add(site, r, vt__totals_look(block_bytes, /* has_lock */ true));
+    vt__site_add(site, r, vt__totals_look(in_use_bytes, block_bytes, /* has_lock */ true));
     if (watching() != NULL) tell(watching()->allocated, r);
     vt__totals_add(slot, r, /* has_lock */ true);
     if (slot != NULL) vt__slot_note_site(slot, &key, site);
@@ -214,10 +215,11 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (vt__thread_is_due()) vt__thread_look();
     struct vt_sample_slot *slot = vt__slot_of_thread();
     uint32_t stack = take_stack(slot);
-    if (remember_again(slot, stack, p, n_bytes, block_bytes, n_drawn)) return;
+    uint64_t in_use_bytes = vt__totals_in_use(slot, block_bytes);
+    if (remember_again(slot, stack, p, n_bytes, block_bytes, n_drawn, in_use_bytes)) return;
     if (stack == 0) vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
-    if (!remember(slot, stack, p, n_bytes, block_bytes, n_drawn)) vt__totals_lost();
+    if (!remember(slot, stack, p, n_bytes, block_bytes, n_drawn, in_use_bytes)) vt__totals_lost();
     vt_unlock(&vt__probe_lock);
 }
 

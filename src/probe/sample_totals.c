@@ -3,15 +3,16 @@
  * A thread adds to a slot of its own, and to the common sums only now and then: when it makes a new peak, and when its part has
  * come to a few samples. So samples that come and go write no line that other threads have. Readers add the slots up.
  *
- * The peak is the moment when the heap took most memory, as the heap itself knows (vt__heap_used_slices), not when the estimate was
- * highest: a maximum of estimates is one of their errors, too, and grows the longer a program runs. What is in use is estimated
- * for that moment, just before the sample that comes upon it. Memory may be much without much in use, and the other way round,
- * where blocks of other sizes come and go: an estimate that is further off than errors are decides by itself.
+ * The peak is the moment when most was in use, as the heap itself knows (vt__heap_in_use, bounded by vt__heap_used_slices), not when
+ * the estimate was highest: a maximum of estimates is one of their errors, too, and grows the longer a program runs. What is in use is
+ * estimated for that moment, just before the sample that comes upon it. The heap may be wrong where threads tell late: an estimate
+ * that is further off than errors are decides by itself.
  *
  * Climate: malloc.   Owns: the sums, the triggers, the slots; a slot stays with its heap.   Locks: probe, for all but one's own slot.
  */
 #include <stdatomic.h>
 
+#include "heap/class.h"
 #include "heap/heap.h"
 #include "heap/upcalls.h"
 #include "os/os.h"
@@ -25,6 +26,8 @@
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
 #define SITES_OF_LATE 128           /* pairs; the newer one first */
+#define UNTOLD_BYTES ((int64_t)KiB(16))
+#define LOOKS_PER_PERIOD 4 /* of a thread that is at its peak all the time */
 
 struct sums {
     uint64_t n_samples, n_live; /* may be below 0 in a slot */
@@ -36,6 +39,7 @@ struct vt_sample_slot {
     /* written by its thread, read by any */
     struct sums part;
     /* its thread's alone */
+    int64_t told_in_use; /* its part of totals.in_use_bytes */
     uint32_t site[SITES_OF_LATE][2];
     /* under the lock */
     struct vt_sample_slot *next;
@@ -46,9 +50,10 @@ static struct {
     struct sums all; /* but for the slots' parts */
     uint64_t n_lost;
     double peak_bytes;
-    uint64_t most_slices;    /* that the heap had when last looked at */
-    _Atomic bool has_shrunk; /* a sample was freed since the peak */
-    double tell_bytes;       /* a part tells after so many allocated bytes, for the triggers */
+    uint64_t most_in_use;         /* that the heap had when last looked at */
+    _Atomic int64_t in_use_bytes; /* that threads told of */
+    _Atomic bool has_shrunk;      /* a sample was freed since the peak */
+    double tell_bytes;            /* a part tells after so many allocated bytes, for the triggers */
     struct vt_sample_slot *slots;
     struct trigger {
         double step, times; /* how far the next is: so much more, and so many times; both 0: none */
@@ -234,9 +239,20 @@ static struct sums sum_up(void) {
     return s;
 }
 
-static uint64_t used_slices(void) {
-    uint64_t unused;
-    return atomic_load_explicit(vt__heap_used_slices(&unused), memory_order_relaxed);
+/* More is in slabs than in use. More is told than in use, too: what is freed is told late, or never. */
+static uint64_t in_use_with(int64_t untold) {
+    uint64_t slice_bytes;
+    uint64_t n = atomic_load_explicit(vt__heap_used_slices(&slice_bytes), memory_order_relaxed);
+    int64_t told = atomic_load_explicit(&totals.in_use_bytes, memory_order_relaxed) + untold;
+    return vt_min(n * slice_bytes, told > 0 ? (uint64_t)told : 0);
+}
+
+/* The sum of all threads is written only by who has something to tell. */
+static void tell_in_use(struct vt_sample_slot *slot, int64_t untold) {
+    if (untold < UNTOLD_BYTES && untold > -UNTOLD_BYTES) return;
+    slot->told_in_use += untold;
+    /* relaxed: a figure, it guards nothing */
+    atomic_fetch_add_explicit(&totals.in_use_bytes, untold, memory_order_relaxed);
 }
 
 /* More or less than the peak by six standard errors. */
@@ -251,35 +267,60 @@ static void take_peak(double n_bytes) {
     vt__sites_new_peak();
 }
 
-/* With the lock: the heap has so many slices, and had no more before. */
-static bool heap_is_full(uint64_t n_slices, size_t more_bytes) {
+/* With the lock: so much is in use, and no more was before. */
+static bool heap_is_full(uint64_t in_use_bytes, size_t more_bytes) {
     struct sums now = sum_up();
     double n_bytes = now.live_bytes + (double)more_bytes;
-    set_n(&totals.most_slices, n_slices);
+    set_n(&totals.most_in_use, in_use_bytes);
     if (n_bytes < totals.peak_bytes && is_beyond_error(&now)) return false;
     take_peak(n_bytes);
     return true;
 }
 
-/* As many as ever count, too, while nothing was freed: a slab has many blocks. */
-static bool is_full(uint64_t n_slices) {
-    uint64_t most = get_n(&totals.most_slices);
-    if (vt_likely(n_slices < most)) return false;
-    return n_slices > most || !atomic_load_explicit(&totals.has_shrunk, memory_order_relaxed);
+/* As much as ever counts, too, while nothing was freed: slices may be the bound, and a slab has many blocks. */
+static bool is_full(uint64_t in_use_bytes) {
+    uint64_t most = get_n(&totals.most_in_use);
+    if (vt_likely(in_use_bytes < most) || in_use_bytes == 0) return false;
+    return in_use_bytes > most || !atomic_load_explicit(&totals.has_shrunk, memory_order_relaxed);
 }
 
-bool vt__totals_look(size_t block_bytes, bool has_lock) {
-    uint64_t n = used_slices();
-    if (vt_likely(!is_full(n))) return false;
+/* A walk that may tell of less is taken only where there might be a peak. */
+static uint64_t find_in_use(struct vt_sample_slot *slot) {
+    if (slot == NULL) return in_use_with(0);
+    int64_t untold = vt__heap_in_use(/* wants_walk */ false) - slot->told_in_use;
+    if (vt_unlikely(is_full(in_use_with(untold))))
+        untold = vt__heap_in_use(/* wants_walk */ true) - slot->told_in_use;
+    uint64_t n = in_use_with(untold);
+    tell_in_use(slot, untold);
+    return n;
+}
+
+/* Until a thread has allocated what is missing, there is no peak. */
+static void set_next_look(uint64_t in_use_bytes, uint64_t period) {
+    uint64_t most = get_n(&totals.most_in_use);
+    uint64_t n_below = most - vt_min(in_use_bytes, most);
+    vt__heap_look_after(vt_min(vt_max(n_below, period / LOOKS_PER_PERIOD), period));
+}
+
+uint64_t vt__totals_in_use(struct vt_sample_slot *slot, size_t block_bytes) {
+    if (block_bytes > VT_SMALL_MAX && !vt__heap_look_is_due()) return 0;
+    uint64_t n = find_in_use(slot);
+    set_next_look(n, vt__probe_period());
+    return n;
+}
+
+bool vt__totals_look(uint64_t in_use_bytes, size_t block_bytes, bool has_lock) {
+    if (vt_likely(!is_full(in_use_bytes))) return false;
     if (!has_lock) vt_lock(&vt__probe_lock);
-    bool is_peak = heap_is_full(n, block_bytes);
+    bool is_peak = heap_is_full(in_use_bytes, block_bytes);
     if (!has_lock) vt_unlock(&vt__probe_lock);
     return is_peak;
 }
 
 void vt__sample_settle_peak(void) {
-    if (!vt__probe_enter()) return;
-    uint64_t n = used_slices();
+    if (!vt__enter()) return;
+    uint64_t n = find_in_use(vt__slot_of_thread());
+    vt_lock(&vt__probe_lock);
     if (is_full(n)) (void)heap_is_full(n, 0);
     vt__probe_leave();
 }
@@ -347,7 +388,7 @@ void vt__totals_forget(void) {
     clear_sums(&totals.all);
     totals.all.n_samples = n_samples;
     set(&totals.peak_bytes, 0);
-    set_n(&totals.most_slices, 0);
+    set_n(&totals.most_in_use, 0);
     totals.by_alloc.next = next_of(&totals.by_alloc, 0);
     totals.by_growth.next = next_of(&totals.by_growth, 0);
 }

@@ -41,6 +41,27 @@ TEST_WITH(count, many_mallocs_between_two_questions_are_all_seen, "VITRINE_SAMPL
     assert_int_equal(now.freed - before.freed, expected);
 }
 
+/* Blocks at hand, in lists and in magazines, are not in use. */
+TEST_WITH(count, what_is_in_use_is_known_to_the_byte, "VITRINE_SAMPLE=0") {
+    static void *at[4000];
+    uint64_t rng = 1;
+    vt__free(vt__malloc(1));
+    int64_t before = vt__heap_in_use(/* wants_walk */ true), expected = 0;
+    for (int i = 0; i < 40000; i++) {
+        void **p = &at[unit_random(&rng) % vt_countof(at)];
+        if (*p != NULL) expected -= (int64_t)vt__usable_size(*p);
+        vt__free(*p);
+        *p = vt__malloc(1 + (unit_random(&rng) % KiB(100) >> unit_random(&rng) % 12));
+        expected += (int64_t)vt__usable_size(*p);
+        if (i % 1000 != 0) continue;
+        vt__tls.real->walk_at = 0;
+        int64_t most = vt__heap_in_use(/* wants_walk */ false) - before;
+        assert_int_equal(vt__heap_in_use(/* wants_walk */ true) - before, expected);
+        assert_true(most >= expected);
+    }
+    for (size_t i = 0; i < vt_countof(at); i++) vt__free(at[i]);
+}
+
 TEST_WITH(count, frees_are_seen_by_the_next_question, "VITRINE_SAMPLE=0") {
     struct blocks b = take_blocks(3000, 100);
     struct vt_thread_bytes before = asked();
