@@ -85,8 +85,10 @@ static bool merge(struct profile *p, const struct profile *more, const char *pat
 }
 
 struct report_options report_options_from(const struct settings *s) {
-    return (struct report_options){
-        .thread = s->thread, .keeps_handler = s->keeps_handler, .max_bytes = s->limit};
+    return (struct report_options){.thread = s->thread,
+                                   .is_by_thread = s->is_by_thread,
+                                   .keeps_handler = s->keeps_handler,
+                                   .max_bytes = s->limit};
 }
 
 /* Adds the file to *p, which is NULL for the first one. */
