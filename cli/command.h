@@ -23,6 +23,7 @@ enum { EXIT_FINE = 0, EXIT_FOUND = 1, EXIT_USAGE = 2, EXIT_COULD_NOT = 3 };
 struct settings {
     /* which data */
     const char *program, *type, *thread;
+    bool is_by_thread;                                     /* report_options.is_by_thread */
     const char *bases[MAX_LIST + 1], *moves[MAX_LIST + 1]; /* ended by NULL */
     bool no_symbols;
     bool may_be_empty; /* no option: `run` knows that its profiles are profiles */

@@ -9,6 +9,7 @@
 #include "cli/dialect_pprof.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "report/read.h"
 #include "report/symbols.h"
 #include "report/text.h"
+#include "report/threads.h"
 
 /* ---- what was asked for */
 
@@ -382,6 +384,32 @@ static void tell_sampling(const struct profile *p) {
     if (p->heap_version == 2) (void)fputs("Heap version 2\n", stderr);
 }
 
+/* ---- each thread by itself */
+
+struct each_thread {
+    const struct asked *asked;
+    const struct settings *settings;
+    bool is_any;
+};
+
+static int report_thread(struct profile *part, int64_t thread, void *context) {
+    struct each_thread *each = context;
+    struct asked a = *each->asked;
+    struct settings s = *each->settings;
+    char number[24];
+    (void)snprintf(number, sizeof number, "%" PRId64, thread);
+    a.thread = s.thread = number;
+    each->is_any = true;
+    return pprof_report(&a, &s, part);
+}
+
+static int report_threads(const struct asked *a, struct settings *s, struct profile *p) {
+    struct each_thread each = {.asked = a, .settings = s};
+    int status = threads_each(p, report_thread, &each);
+    if (!each.is_any) say_warning("no thread is counted in '%s'", s->files[s->n_files - 1]);
+    return status;
+}
+
 static int load_and_report(const struct asked *a, struct settings *s) {
     struct profile *p = load_profiles(s);
     if (p == NULL) return 1;
@@ -389,38 +417,10 @@ static int load_and_report(const struct asked *a, struct settings *s) {
         *REPORT_PUSH(p->comments, p->n_comments, p->cap_comments) =
             profile_string(p, a->add_comment);
     tell_sampling(p);
-    int status = a->mode == OUT_PROMPT ? pprof_prompt(a, s, p) : pprof_report(a, s, p);
+    int status = s->is_by_thread         ? report_threads(a, s, p)
+                 : a->mode == OUT_PROMPT ? pprof_prompt(a, s, p)
+                                         : pprof_report(a, s, p);
     profile_free(p);
-    return status;
-}
-
-/* The threads that a jemalloc profile counts: after "  t*:" its header has a line "  t3: ..." for each. */
-static int each_thread(const struct asked *a, const struct settings *s) {
-    char *line = NULL;
-    size_t room = 0;
-    int status = 0;
-    const char *path = s->files[s->n_files - 1];
-    FILE *in = fopen(path, "re");
-    if (in == NULL) {
-        say_error("'%s': cannot open: %s", path, strerror(errno));
-        return 1;
-    }
-    while (status == 0 && getline(&line, &room, in) >= 0 && line[0] != '@') {
-        unsigned number;
-        char thread[16];
-        if (sscanf(line, "  t%u:", &number) != 1) continue;
-        (void)snprintf(thread, sizeof thread, "%u", number);
-        struct asked asked = *a;
-        struct settings once = *s; /* loading takes the program out of the files */
-        const char *files[64];
-        once.n_files = s->n_files < 64 ? s->n_files : 64;
-        memcpy(files, s->files, once.n_files * sizeof *files);
-        once.files = files;
-        asked.thread = once.thread = thread;
-        status = load_and_report(&asked, &once);
-    }
-    free(line);
-    (void)fclose(in);
     return status;
 }
 
@@ -436,7 +436,7 @@ static int run(struct asked *a, struct settings *s) {
             (void)fprintf(stderr, "Using remote profile at %s.\n", text_shown(s->files[i]));
     }
     if (n_remote > 1) (void)fprintf(stderr, "Fetching %u profiles, Be patient...\n", n_remote);
-    if (a->thread && strcmp(a->thread, "*") == 0 && a->mode != OUT_PROMPT) return each_thread(a, s);
+    s->is_by_thread = a->thread && strcmp(a->thread, "*") == 0 && a->mode != OUT_PROMPT;
     int status = load_and_report(a, s);
     if (s->saved && status == 0)
         (void)fprintf(stderr,

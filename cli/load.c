@@ -86,6 +86,7 @@ static bool merge(struct profile *p, const struct profile *more, const char *pat
 
 struct report_options report_options_from(const struct settings *s) {
     return (struct report_options){.thread = s->thread,
+                                   .is_by_thread = s->is_by_thread,
                                    .keeps_handler = s->keeps_handler,
                                    .max_bytes = s->limit,
                                    .may_be_empty = s->may_be_empty};

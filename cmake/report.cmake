@@ -19,7 +19,7 @@ set(VT_REPORT_SOURCES
     report/memory.c report/error.c report/profile.c
     report/reader.c report/read.c report/read_heap.c report/read_jemalloc.c report/read_cpu.c report/read_contention.c
     report/read_symbolized.c report/read_proto.c report/read_collapsed.c report/read_perf.c report/read_heaptrack.c
-    report/intake.c report/regular.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
+    report/intake.c report/regular.c report/threads.c report/read_symbols.c report/late.c report/fetch.c report/remote.c
     report/names.c report/debug_file.c report/module.c report/symbols.c
     report/regex.c report/view.c report/filter.c report/table.c report/view_top.c report/view_tree.c report/view_peek.c report/fold.c report/group.c report/timeline.c report/view_sites.c report/view_stacks.c report/view_raw.c
     report/view_flame.c report/edges.c report/view_dot.c report/view_list.c report/view_callgrind.c

@@ -1,7 +1,8 @@
 /* control.c - see control.h. Climate: cli.
  *
  *   lock        flock of /proc/PID/mem, which only those can open who may ask: one client at a time; gone with the client, and
- *               nothing is left behind
+ *               nothing is left behind. Root's clients have a lock of their own before it, and wait for others' only a while: the
+ *               file and its lock survive exec, so who had it open before the process became root's holds it still
  *   request     then its id in `wanted`: what comes first is there when the second is
  *   wait        a busy program answers by itself within milliseconds; then it is woken by its signal, again and again
  *   too late    the request is taken back, and the program would not obey it any more
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,11 +30,13 @@
 #define BEFORE_SIGNAL_MS                                                                           \
     20 /* a program that allocates comes by on its own; no need to interrupt it */
 #define BETWEEN_SIGNALS_MS 50 /* one that came in the middle of malloc was put off */
+#define OTHERS_MS 500         /* root waits so long for a client that is not root's */
 #define DATA_MAX_BYTES (1u << 24)
 
 struct control {
     int pid;
     int mem;     /* descriptor, and the lock; -1: not open */
+    int guard;   /* root's own lock; -1: none */
     uint64_t at; /* of vt_control, in the process */
     struct vt_control head;
 };
@@ -167,7 +171,7 @@ static int open_all(struct control *c, struct symbol_cache *cache, enum control_
 int control_open(struct symbol_cache *cache, int pid, enum control_access access,
                  struct control **out, struct report_error *e) {
     struct control *c = report_alloc(sizeof *c);
-    *c = (struct control){.pid = pid, .mem = -1};
+    *c = (struct control){.pid = pid, .mem = -1, .guard = -1};
     int err = open_all(c, cache, access, e);
     if (err != 0) {
         control_close(c);
@@ -179,6 +183,7 @@ int control_open(struct symbol_cache *cache, int pid, enum control_access access
 
 void control_close(struct control *c) {
     if (c->mem >= 0) (void)close(c->mem); /* and with it the lock */
+    if (c->guard >= 0) (void)close(c->guard);
     free(c);
 }
 
@@ -260,15 +265,57 @@ static void wake(const struct control *c) {
 
 /* ---- asking */
 
-static int lock(const struct control *c, uint64_t until_ms, struct report_error *e) {
-    while (flock(c->mem, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return report_fail(e, errno, "cannot lock process %d: %s", c->pid, strerror(errno));
-        if (now_ms() >= until_ms)
-            return report_fail(e, EBUSY, "process %d: another vitrine is asking it", c->pid);
+static bool is_roots(int fd, mode_t nobodys) {
+    struct stat s;
+    return fstat(fd, &s) == 0 && s.st_uid == 0 && (s.st_mode & nobodys) == 0;
+}
+
+/* A file that only root can open. -1: we are not root, or there is no folder where only root can make one. */
+static int open_guard(void) {
+    int fd = -1, folder = geteuid() == 0 ? open("/run", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder < 0) return -1;
+    if (is_roots(folder, S_IWGRP | S_IWOTH))
+        fd = openat(folder, "vitrine.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    (void)close(folder);
+    if (fd < 0 || is_roots(fd, S_IRWXG | S_IRWXO)) return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* Each process has its byte, so that the file is one and need not be removed. */
+static bool try_guard(const struct control *c) {
+    struct flock byte = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)c->pid, .l_len = 1};
+    return fcntl(c->guard, F_OFD_SETLK, &byte) == 0;
+}
+
+static bool try_mem(const struct control *c) { return flock(c->mem, LOCK_EX | LOCK_NB) == 0; }
+
+/* 0, or -errno: -EBUSY when another has it until then. */
+static int await_lock(const struct control *c, bool (*try)(const struct control *c),
+                      uint64_t until_ms) {
+    while (!try(c)) {
+        if (errno != EWOULDBLOCK && errno != EACCES && errno != EINTR) return -errno;
+        if (now_ms() >= until_ms) return -EBUSY;
         sleep_ms(STEP_MS);
     }
     return 0;
+}
+
+static int lock(struct control *c, uint64_t until_ms, struct report_error *e) {
+    if (c->guard < 0) c->guard = open_guard();
+    int err = c->guard >= 0 ? await_lock(c, try_guard, until_ms) : 0;
+    if (err == 0 && c->guard >= 0) {
+        uint64_t now = now_ms(), left_ms = until_ms > now ? (until_ms - now) / 2 : 0;
+        err = await_lock(c, try_mem, now + (left_ms < OTHERS_MS ? left_ms : OTHERS_MS));
+        if (err == -EBUSY) return 0; /* whoever that is does not keep root out */
+    } else if (err == 0) {
+        err = await_lock(c, try_mem, until_ms);
+    }
+    if (err == 0) return 0;
+    if (err == -EBUSY)
+        return report_fail(e, EBUSY, "process %d: another vitrine is asking it", c->pid);
+    return report_fail(e, -err, "cannot lock process %d: %s", c->pid, strerror(-err));
 }
 
 static int ended(const struct control *c, struct report_error *e) {

@@ -601,6 +601,59 @@ bool profile_has_label(const struct profile *p, uint32_t sample, const char *key
     return false;
 }
 
+/* The values of some samples, beside each other. */
+static double *gathered(const struct profile *p, const double *values, const uint32_t *samples,
+                        uint32_t n) {
+    double *out = report_alloc((size_t)n * p->n_types * sizeof *out);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(out + (size_t)i * p->n_types, values + (size_t)samples[i] * p->n_types,
+               p->n_types * sizeof *out);
+    return out;
+}
+
+/* What is said of all samples together. */
+static void copy_facts(struct profile *to, const struct profile *from) {
+    to->kind = from->kind;
+    to->keeps = from->keeps;
+    to->heap_version = from->heap_version;
+    to->n_label_leaves = from->n_label_leaves;
+    to->default_type = from->default_type;
+    to->period_type =
+        (struct profile_type){profile_string(to, profile_text(from, from->period_type.name)),
+                              profile_string(to, profile_text(from, from->period_type.unit))};
+    to->period = from->period;
+    to->time_ns = from->time_ns;
+    for (uint32_t i = 0; i < from->n_comments; i++) {
+        uint32_t comment = profile_string(to, profile_text(from, from->comments[i]));
+        *REPORT_PUSH(to->comments, to->n_comments, to->cap_comments) = comment;
+    }
+    if (from->base_totals == NULL) return;
+    to->base_totals = report_alloc(from->n_types * sizeof *to->base_totals);
+    memcpy(to->base_totals, from->base_totals, from->n_types * sizeof *to->base_totals);
+}
+
+struct profile *profile_part(const struct profile *p, const uint32_t *samples, uint32_t n) {
+    struct profile *part = profile_new(), chosen = *p; /* shares all but its samples */
+    chosen.samples = report_alloc(n * sizeof *chosen.samples);
+    for (uint32_t i = 0; i < n; i++) chosen.samples[i] = p->samples[samples[i]];
+    chosen.values = gathered(p, p->values, samples, n);
+    chosen.n_samples = n;
+    chosen.n_values = n * p->n_types;
+    if (p->n_variances > 0) {
+        chosen.variances = gathered(p, p->variances, samples, n);
+        chosen.n_variances = chosen.n_values;
+    }
+    for (uint32_t t = 0; t < p->n_types; t++)
+        (void)profile_add_type(part, profile_text(p, p->types[t].name),
+                               profile_text(p, p->types[t].unit));
+    (void)profile_merge(part, &chosen, 1);
+    copy_facts(part, p);
+    free(chosen.samples);
+    free(chosen.values);
+    if (p->n_variances > 0) free(chosen.variances);
+    return part;
+}
+
 double profile_total(const struct profile *p, uint32_t type) {
     double sum = 0;
     for (uint32_t i = 0; i < p->n_samples; i++) sum += p->values[(size_t)i * p->n_types + type];

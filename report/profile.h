@@ -188,6 +188,8 @@ uint32_t profile_find_type(const struct profile *p, const char *name);
 void profile_make_waste(struct profile *p, const char *name);
 /* Drops the samples that are not; the rest stays. */
 void profile_keep_samples(struct profile *p, const bool *is_kept);
+/* A profile of these samples, in this order, and of what they need; it is as large as that, however large `p` is. */
+struct profile *profile_part(const struct profile *p, const uint32_t *samples, uint32_t n);
 double profile_total(const struct profile *p, uint32_t type);
 
 /* ---- how good the values are */

@@ -18,6 +18,8 @@
 struct report_options {
     /* jemalloc files: "3" reads thread 3 alone; NULL reads the sums over all threads */
     const char *thread;
+    /* jemalloc files: a sample for each thread, with a label that numbers it: threads.h */
+    bool is_by_thread;
     /* CPU profiles: frames of the profiler's signal handler stay */
     bool keeps_handler;
     /* no note says that there is nothing in it */

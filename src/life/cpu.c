@@ -315,7 +315,7 @@ void vt__life_cpu_begin(bool is_gperftools, bool wants_pid, const char *behind) 
     mask = vt__lock_held(&lock);
     int err = vt__profile_file_from_environment(&cpu.file, wish.path);
     if (err == 0) err = add_to_path(&cpu.file, behind);
-    if (wants_pid) cpu.file.is_child = true;
+    cpu.file.has_pid = wants_pid;
     set_wish(&wish);
     if (err == 0 && vt_opt(cpu_switch) == 0) err = start_locked(/* says */ false);
     leave(mask);

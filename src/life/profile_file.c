@@ -12,7 +12,7 @@ int vt__profile_file_set(struct vt_profile_file *f, const char *path) {
     vt__text_put(&t, path);
     f->path[t.len] = '\0';
     vt__os_folder(f->folder, sizeof(f->folder));
-    f->is_child = f->has_number = false;
+    f->is_child = f->has_pid = f->has_number = false;
     f->pid = vt__os_pid();
     return t.is_cut ? -ENAMETOOLONG : 0;
 }
@@ -29,7 +29,7 @@ int vt__profile_file_name(const struct vt_profile_file *f, char name[VT_PROFILE_
         vt__text_char(&t, '/');
     }
     vt__text_put(&t, f->path);
-    if (f->is_child) {
+    if (f->is_child || f->has_pid) {
         vt__text_char(&t, '_');
         vt__text_uint(&t, (uint64_t)vt__os_pid());
     }

@@ -1,7 +1,7 @@
 /* profile_file.h - what the file of a profile that lasts is called: a CPU profile's, a contention profile's.
  *
  *   FILE          the process that was asked            FILE.0, FILE.1 ...   the same, where one begins many
- *   FILE_PID      the child of a fork, from there on; a program that such a process started
+ *   FILE_PID      the child of a fork, from there on; a program that such a process started; every process if the user wants that
  *
  * How a program knows that its parent has the name already: life/mark.h.
  *
@@ -18,7 +18,7 @@ VT_HIDDEN_BEGIN
 #define VT_PROFILE_NAME_BYTES (2 * VT_PROFILE_PATH_BYTES)
 
 struct vt_profile_file {
-    bool is_child, has_number;
+    bool is_child, has_pid, has_number;
     unsigned number;
     int pid;                            /* whose it is */
     char path[VT_PROFILE_PATH_BYTES];   /* as it was given */

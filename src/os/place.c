@@ -195,6 +195,16 @@ bool vt__place_is_safe(int folder) {
 
 #define WRITE_FLAGS (O_WRONLY | O_NOCTTY | O_NONBLOCK)
 
+/* The system says ENXIO of a pipe that nobody reads, of a device that nothing is behind, and of a socket. */
+static int open_to_write(const struct vt_place *p, int flags) {
+    struct stat s = {0};
+    int fd = vt__os_open_at(p->folder, p->name, WRITE_FLAGS | flags, 0);
+    if (fd != -ENXIO) return fd;
+    int how = (flags & O_NOFOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
+    if (vt__syscall(SYS_newfstatat, p->folder, (long)p->name, (long)&s, how, 0, 0) != 0) return fd;
+    return S_ISFIFO(s.st_mode) ? -ENXIO : S_ISSOCK(s.st_mode) ? -EOPNOTSUPP : -ENODEV;
+}
+
 static int open_special(const struct vt_place *p) {
     struct stat s = {0}, folder = {0};
     int fd = vt__os_open_at(p->folder, p->name, O_PATH | O_NOFOLLOW, 0);
@@ -202,7 +212,7 @@ static int open_special(const struct vt_place *p) {
     int err = look(fd, &s);
     vt__os_close(fd);
     if (err == 0 && S_ISSOCK(s.st_mode)) return -EOPNOTSUPP;
-    fd = vt__os_open_at(p->folder, p->name, WRITE_FLAGS | O_NOFOLLOW, 0);
+    fd = open_to_write(p, O_NOFOLLOW);
     if (fd < 0) return fd;
     /* it may be another thing by now */
     if (err == 0) err = look(fd, &s);
@@ -237,7 +247,7 @@ static int own_descriptor(const struct vt_place *p) {
 static int open_descriptor(const struct vt_place *p) {
     int n = own_descriptor(p);
     if (n >= 0) return (int)vt__syscall(SYS_fcntl, n, F_DUPFD_CLOEXEC, 3, 0, 0, 0);
-    return n == NOT_OURS ? vt__os_open_at(p->folder, p->name, WRITE_FLAGS | O_TRUNC, 0) : n;
+    return n == NOT_OURS ? open_to_write(p, O_TRUNC) : n;
 }
 
 int vt__place_open(const struct vt_place *p) {

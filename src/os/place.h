@@ -43,7 +43,7 @@ int vt__place_folder(const char *path, char *buf);
 int vt__place_names(int folder);
 /* Does what we make in this folder keep its name? It does in a private one, and in a sticky one. */
 bool vt__place_is_safe(int folder);
-/* Opens what is no regular file, for writing; it does not block. -ENXIO: a pipe without a reader. */
+/* Opens what is no regular file, for writing; it does not block. -ENXIO: a pipe without a reader; -ENODEV: a device that nothing is behind. */
 int vt__place_open(const struct vt_place *p);
 /* Whether it could be opened: 0 or -errno. It is not, for who waits at a pipe would take that for the file and its end. Whether a pipe has
  * a reader is therefore not known. */

@@ -31,7 +31,19 @@ flock "/proc/$pid/mem" sleep 600 &
 holder=$!
 own "$holder"
 await 60 eval "! flock -n /proc/$pid/mem true" || fail "cannot lock /proc/$pid/mem"
+if [ "$(id -u)" = 0 ]; then # that lock alone does not keep root out; root's own does
+    asks "$pid" stats >/dev/null
+    python3 -c 'import fcntl, struct, sys, time
+file = open("/run/vitrine.lock", "r+b")
+fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, int(sys.argv[1]), 1, 0))  # F_OFD_SETLK
+print("locked", flush=True)
+time.sleep(600)' "$pid" >"$TMP/locked" &
+    roots=$!
+    own "$roots"
+    await 60 grep -q locked "$TMP/locked" || fail "cannot lock the byte $pid of /run/vitrine.lock"
+fi
 refuses 3 "process $pid: another vitrine is asking it" --timeout=1 "$pid" stats
+[ "$(id -u)" != 0 ] || kill "$roots"
 for child in $(children_of "$holder"); do kill "$child"; done
 wait "$holder"
 end

@@ -162,4 +162,51 @@ if [ "$(findmnt -no OPTIONS -T "$TMP" 2>/dev/null | grep -c nosuid)" = 0 ]; then
     run slow as_nobody_setuid
     refuses 3 "a set-user-ID program takes no requests" "$pid" stats
     end
+
+    # another user who has locked the memory of his child, which then becomes root's, does not keep root out
+    cat >"$TMP/hold.c" <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int go[2], status;
+    char path[32], c;
+    if (argc < 2 || pipe(go) != 0) return 9;
+    pid_t child = fork();
+    if (child == 0) {
+        close(go[1]);
+        if (read(go[0], &c, 1) == 1) execv(argv[1], argv + 1);
+        _exit(9);
+    }
+    snprintf(path, sizeof path, "/proc/%d/mem", (int)child);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0 || write(go[1], "g", 1) != 1) return 9;
+    return waitpid(child, &status, 0) == child ? status != 0 : 9;
+}
+END
+    cat >"$TMP/become.c" <<'END'
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    if (argc < 3 || setresuid(0, 0, 0) != 0) return 9;
+    setenv("LD_PRELOAD", argv[1], 1);
+    execv(argv[2], argv + 2);
+    return 9;
+}
+END
+    compile "$TMP/public/hold" "$TMP/hold.c"
+    compile "$TMP/public/become" "$TMP/become.c"
+    chmod 4755 "$TMP/public/become"
+    as_nobody_held() {
+        setpriv --reuid="$(id -u nobody)" --regid="$(id -g nobody)" --clear-groups -- "$TMP/public/hold" "$TMP/public/become" \
+            "$VT_SO" "$TMP/public/subject" "$@"
+    }
+    run read as_nobody_held
+    ! flock -n "/proc/$pid/mem" true || fail "nobody: expected that he holds the lock of root's process"
+    [ "$(stat -c %u "/proc/$pid")" = 0 ] || fail "expected a process of root's"
+    asks --timeout=60 "$pid" stats >/dev/null
+    end
 fi

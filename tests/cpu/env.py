@@ -173,6 +173,9 @@ for preload in (cpu.VITRINE, cpu.PROFILER, cpu.BOTH):
     cpu.run([program, "start", path, "start", path], preload=preload, status=8)
     _, err = cpu.run([program, "mix", "4"], preload=preload, env={"CPUPROFILE": "/nowhere/p"})
     expect("the line about a name", True, "no CPU profile '/nowhere/p': no such file or directory" in err)
+    for more in ({"CPUPROFILE_USE_PID": "1"}, {"OMPI_HOME": "/x"}):
+        _, err = cpu.run([program, "mix", "0"], preload=preload, env={"CPUPROFILE": "/nowhere/p", **more})
+        expect(f"the line about a name with {more}", "vitrine: warning: no CPU profile '/nowhere/p': no such file or directory\n", err)
     for number in ("9", "32"):  # the kernel's, and libc's
         _, err = cpu.run([program, "mix", "4"], preload=preload, env={"VITRINE_CPU_PROFILE": path, "VITRINE_CPU_SIGNAL": number})
         expect("the line about a signal", f"vitrine: warning: no CPU profile '{path}': no program can handle signal {number} of option cpu_signal\n", err)

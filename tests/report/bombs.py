@@ -52,9 +52,12 @@ def bounded(what, argv, most_mib, part, status=3, **more):
 
 # ---- packed files
 
-def zstd_frame(n_blocks, window_log=20, block=128 << 10):
-    """A frame of blocks that repeat one byte: 4 bytes become 128 KiB."""
+def zstd_frame(n_blocks, window_log=20, block=128 << 10, n_plain=0):
+    """A frame of blocks that repeat one byte: 4 bytes become 128 KiB; in front n_plain bytes that are themselves."""
     header = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([(window_log - 10) << 3])
+    for at in range(0, n_plain, block):
+        n = min(block, n_plain - at)
+        header += (n << 3).to_bytes(3, "little") + b"a" * n
     body = (block << 3 | 1 << 1).to_bytes(3, "little") + b"a"
     return header + body * (n_blocks - 1) + (block << 3 | 1 << 1 | 1).to_bytes(3, "little") + b"a"
 
@@ -92,6 +95,13 @@ bounded("--limit=0 reads all of it", [VITRINE, "top", "--limit=0", file("all.gz"
 bounded("--limit=400M reads all of it", [PPROF, "--text", "--limit=400M", file("all.gz", zeros)], 500 + PLAIN_MiB, "of no kind of profile", status=1)
 bounded("--limit that is no size", [VITRINE, "top", "--limit=much", bomb], PLAIN_MiB, "'--limit' wants a number of bytes such as 512M, not 'much'", status=2)
 bounded("pprof --limit that is no size", [PPROF, "--text", "--limit=much", bomb], PLAIN_MiB, "Option limit is a number of bytes such as 512M, not 'much'", status=1)
+# the default limits: 64 MiB, past these 1000 times what was packed, and 2 GiB (tests/unit/report/test_read.c)
+bounded("zstd: 1 : 500", [VITRINE, "top", file("500.zst", zstd_frame(800, n_plain=200 << 10))], 2 * 101 + PLAIN_MiB, "is text, but of no kind of profile")
+bounded("zstd: 1 : 950", [VITRINE, "top", file("950.zst", zstd_frame(796, n_plain=104 << 10))], 2 * 101 + PLAIN_MiB, "is text, but of no kind of profile")
+past = file("past.zst", zstd_frame(8192, n_plain=80 << 10))
+bounded("zstd: past 1 : 1000", [VITRINE, "top", past], 2 * 81 + PLAIN_MiB, "; --limit=SIZE reads more")
+n_packed, n_mib = map(int, re.search(r"its first (\d+) bytes unpack to more than (\d+) MiB;", measured(VITRINE, "top", past)[1]).groups())
+check(f"zstd: past 1 : 1000 ({n_packed} bytes)", (n_mib, 80 <= n_mib < 84), (n_packed * 1000 // MiB, True))
 twice = file("twice.gz", gzip.compress(gzip.compress(b"main;a 3\n")))
 bounded("packed twice", [VITRINE, "top", twice], PLAIN_MiB, "is packed twice")
 
@@ -188,6 +198,46 @@ check_has("heaptrack: traces in one chain: what to do", measured(VITRINE, "top",
 bounded("heaptrack: traces in one chain, pprof", [PPROF, "--text", deep], 40 + PLAIN_MiB, "frames; --limit=SIZE reads more", status=1)
 check("heaptrack: --limit=1G reads more", measured(VITRINE, "top", "--limit=1G", deep)[:2], (0, ""))
 check("heaptrack: a chain that is not so long", measured(VITRINE, "top", file("short", chain(2000)))[:2], (0, ""))
+
+# ---- threads of a jemalloc profile, each by itself
+
+
+def threads_of(header, stacks):
+    """A profile whose header names these threads; (addresses, threads) of its stacks."""
+    lines = ["heap_v2/0", "  t*: 1: 1 [0: 0]", *(f"  t{i}: 1: 1 [0: 0]" for i in header)]
+    for addresses, threads in stacks:
+        lines += ["@ " + " ".join(f"{a:#x}" for a in addresses), "  t*: 1: 1 [0: 0]", *(f"  t{i}: 1: 1 [0: 0]" for i in threads)]
+    return ("\n".join(lines) + "\n\nMAPPED_LIBRARIES:\n00400000-00500000 r-xp 00000000 00:00 0 /none/app\n").encode()
+
+
+def each_thread(path, **more):
+    return run(JEPROF, "--text", "--show_bytes", "--thread=*", path, **more)
+
+
+bounded("each thread: a terabyte of nothing", [JEPROF, "--text", "--thread=*", "--limit=16M", sparse], 16 + 20 + PLAIN_MiB,
+        f"'{sparse}': has more than 16 MiB; --limit=SIZE reads more", status=1)
+bounded("each thread: a packed bomb", [JEPROF, "--text", "--thread=*", bomb], 64 + 40 + PLAIN_MiB, f"'{bomb}': its first ", status=1)
+check_has("each thread: no file", each_thread(os.path.join(folder, "none"))[2], "cannot open: No such file or directory")
+some = threads_of([0, 0, 3, 10, 7], [((0x400011, 0x400021), (10, 0, 3)), ((0x400031,), (3, 10))])
+status, plain, _ = each_thread(file("some.heap", some))
+check("each thread: once, by its number", (status, re.findall(r"^Total .*", plain, re.M)), (0, ["Total (t0): 1 B", "Total (t3): 2 B", "Total (t10): 2 B"]))
+check("each thread is what that thread is", plain, "".join(out(JEPROF, "--text", "--show_bytes", f"--thread={i}", os.path.join(folder, "some.heap")) for i in (0, 3, 10)))
+check("each thread: packed", each_thread(file("some.heap.gz", gzip.compress(some)))[:2], (0, plain))
+r, w = os.pipe()
+os.write(w, some)
+os.close(w)
+p = subprocess.run([JEPROF, "--text", "--show_bytes", "--thread=*", f"/dev/fd/{r}"], pass_fds=[r], capture_output=True, text=True, timeout=60)
+check("each thread: a pipe, which can be read once", (p.returncode, p.stdout), (0, plain))
+os.close(r)
+status, text, _ = each_thread(file("header.heap", threads_of(range(20000), [((0x400011,), (3,))])))
+check("each thread: those of the header that have no stack", (status, re.findall(r"^Total .*", text, re.M)), (0, ["Total (t3): 1 B"]))
+status, text, _ = each_thread(file("many.heap", threads_of([], (((0x400011 + i,), (i,)) for i in range(20000)))))
+check("each of 20,000 threads", (status, text.count("Total (t")), (0, 20000))
+status, text, errors = each_thread(file("plain.folded", b"main;a 3\n"))
+check("each thread of none", (status, text), (0, ""))
+check_has("each thread of none: a line", errors, "warning: no thread is counted in '")
+deep = file("deep.heap", threads_of([], [(range(0x400011, 0x404011), range(16384))]))
+bounded("each thread: a stack of all of them", [JEPROF, "--text", "--thread=*", deep], 20 + PLAIN_MiB, "the stacks of its threads have more than 1", status=1)
 
 # ---- names that stand for far more than they are
 

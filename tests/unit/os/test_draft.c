@@ -230,6 +230,20 @@ TEST(draft, a_socket_is_no_file) {
     leave_folder();
 }
 
+/* The system has the same error for a pipe that nobody reads. */
+TEST(draft, a_device_that_nothing_is_behind_has_no_reader_to_wait_for) {
+    enter_folder();
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (setsid() < 0) _exit(1); /* from here on its /dev/tty is none */
+        _exit(access("/dev/tty", W_OK) == 0 && write_new("/dev/tty") != -ENODEV ? 2 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    leave_folder();
+}
+
 TEST(draft, paths_that_lead_nowhere) {
     enter_folder();
     char name[VT_PLACE_BYTES + 1];

@@ -8,7 +8,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "report/intake.h"
 #include "report/read.h"
+#include "report/threads.h"
 
 /* ---- helpers */
 
@@ -212,6 +214,31 @@ TEST(read_heap, a_warning_in_front_is_passed_on) {
     profile_free(p);
 }
 
+/* ---- how much is too much */
+
+TEST(intake, the_limits_that_hold_unless_told) {
+    static const struct {
+        const char *what;
+        uint64_t most, n_packed, max_bytes; /* in bytes */
+    } rows[] = {{"not packed", (uint64_t)2 << 30, 0, 0},
+                {"the least", 64 << 20, 1, 0},
+                {"64 MiB are the ratio", 67109000, 67109, 0},
+                {"below it", 64 << 20, 67108, 0},
+                {"the ratio", 100000000, 100000, 0},
+                {"the ratio, near its end", 2147482000, 2147482, 0},
+                {"past its end", (uint64_t)2 << 30, 2147483, 0},
+                {"packed, large", (uint64_t)2 << 30, UINT64_MAX, 0},
+                {"told", 1000, 1, 1000},
+                {"told, much", (uint64_t)1 << 40, 1, (uint64_t)1 << 40}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool is_good = !intake_is_too_much(rows[i].most, rows[i].n_packed, rows[i].max_bytes) &&
+                       intake_is_too_much(rows[i].most + 1, rows[i].n_packed, rows[i].max_bytes);
+        if (!is_good) print_message("%s\n", rows[i].what);
+        assert_true(is_good);
+    }
+    assert_false(intake_is_too_much(UINT64_MAX, 1, INTAKE_ANY));
+}
+
 /* ---- jemalloc */
 
 static const char jemalloc_file[] =
@@ -238,6 +265,45 @@ TEST(read_jemalloc, one_thread_can_be_asked_for) {
     assert_int_equal(report_read_bytes("f", jemalloc_file, strlen(jemalloc_file), &o, &p, &e), 0);
     assert_total(p, "inuse_space", 1000 / (1 - exp(-1.0)));
     assert_int_equal(p->n_samples, 1);
+    profile_free(p);
+}
+
+struct seen_threads {
+    int64_t threads[8];
+    double bytes[8];
+    unsigned n, most;
+};
+
+static int see_thread(struct profile *part, int64_t thread, void *context) {
+    struct seen_threads *seen = context;
+    assert_true(profile_is_valid(part));
+    assert_int_equal(part->kind, PROFILE_HEAP);
+    for (uint32_t i = 0; i < part->n_samples; i++) assert_int_equal(part->samples[i].n_labels, 0);
+    seen->threads[seen->n] = thread;
+    seen->bytes[seen->n] = profile_total(part, profile_find_type(part, "inuse_space"));
+    return ++seen->n == seen->most ? 7 : 0;
+}
+
+TEST(read_jemalloc, each_thread_is_a_part_by_itself) {
+    static const char file[] = "heap_v2/0\n  t*: 9: 9 [0: 0]\n  t5: 1: 1 [0: 0]\n"
+                               "@ 0x1011 0x2011\n  t*: 6: 60 [0: 0]\n  t12: 1: 10 [0: 0]\n"
+                               "  t0: 2: 20 [0: 0]\n  t3: 3: 30 [0: 0]\n"
+                               "@ 0x3011\n  t*: 5: 500 [0: 0]\n  t3: 1: 100 [0: 0]\n"
+                               "  t12: 4: 400 [0: 0]\n  t9: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n";
+    struct report_options o = {.is_by_thread = true};
+    struct seen_threads seen = {.most = 8}, one = {.most = 1};
+    struct report_error e;
+    struct profile *p;
+    assert_int_equal(report_read_bytes("f", file, strlen(file), &o, &p, &e), 0);
+    assert_true(profile_is_valid(p));
+    assert_int_equal(threads_each(p, see_thread, &seen), 0);
+    assert_int_equal(seen.n, 3);
+    assert_int_equal(seen.threads[0], 0);
+    assert_int_equal(seen.threads[1], 3);
+    assert_int_equal(seen.threads[2], 12);
+    assert_true(seen.bytes[0] == 20 && seen.bytes[1] == 130 && seen.bytes[2] == 410);
+    assert_int_equal(threads_each(p, see_thread, &one), 7);
+    assert_int_equal(one.n, 1);
     profile_free(p);
 }
 
