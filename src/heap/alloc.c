@@ -534,9 +534,10 @@ VT_INLINE bool free_medium_fast(struct heap *h, const struct slab *s, struct blo
         size_t k = block_number((uintptr_t)b & (VT_SLICE - 1), s);
         if (vt_unlikely(k >= vt_racy_read(s->carved)) || vt_unlikely(is_shelved(b))) return false;
     }
-    m->n = n + 1;
-    m->slot[n] = b;
     if (VT_HARDEN > 0) b->mark = shelf_mark(b);
+    m->slot[n] = b;
+    atomic_signal_fence(memory_order_release); /* see magazine_put */
+    m->n = n + 1;
     return true;
 }
 

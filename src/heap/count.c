@@ -22,12 +22,12 @@
 
 /* ---- blocks that wait in lists ---- */
 
-/* The list is away meanwhile: a signal handler that allocates must not get a block of it. */
+/* The list is away meanwhile: a signal handler that allocates must not get a block of it. One that did may have made a ring of it. */
 VT_INLINE uint32_t number_list(struct heap *h, unsigned cls, struct block *list) {
-    uint32_t n = 0;
+    uint32_t n = 0, most = vt__classes[cls].capacity;
     h->list[cls] = (struct block *)&vt__nil;
     atomic_signal_fence(memory_order_seq_cst);
-    for (struct block *b = list; b != NULL; b = link_next(b, cls), n++)
+    for (struct block *b = list; b != NULL && n < most; b = link_next(b, cls), n++)
         if (VT_HARDEN < 2) b->mark = n; /* blocks of the secure build stay as they are */
     if (VT_HARDEN < 2) h->bin[cls].list_kind = LIST_IS_NUMBERED;
     h->bin[cls].n_listed = n;

@@ -22,10 +22,13 @@ VT_INLINE struct magazine *magazine_of(struct heap *h, unsigned cls) {
     return &h->magazine[cls - VT_N_SMALL];
 }
 
-/* There is room for it. */
+/* There is room for it. The slot first: a signal handler that comes in between must not take what is not there. */
 VT_INLINE void magazine_put(struct magazine *m, struct block *b) {
+    uint32_t n = m->n;
     if (VT_HARDEN > 0) b->mark = shelf_mark(b);
-    m->slot[m->n++] = b;
+    m->slot[n] = b;
+    atomic_signal_fence(memory_order_release);
+    m->n = n + 1;
 }
 
 /* NULL: there is none. */

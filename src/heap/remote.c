@@ -283,7 +283,9 @@ static void check_comes_back(struct slab *s, struct block *b) {
 static void check_list(const struct heap *h, unsigned cls) {
     const struct slab *s = vt__slab(h->bin[cls].current);
     if (h->list[cls] == &vt__nil) return;
-    for (struct block *b = h->list[cls]; b != NULL; b = link_next(b, cls))
+    unsigned n = 0,
+             most = vt__classes[cls].capacity; /* a signal handler may have made a ring of it */
+    for (struct block *b = h->list[cls]; b != NULL && n < most; b = link_next(b, cls), n++)
         if (vt_unlikely(!vt__slab_is_out(s, number_in_slab(b, s)))) vt__double_free(b, s);
 }
 
@@ -349,7 +351,7 @@ static VT_COLD struct block *forward(struct slab *s, struct block *b, uint64_t l
 
 /* What the inbox has. Blocks of one slab mostly follow one another. */
 static void absorb_mail(struct heap *h, uint64_t inbox, bool has_heaps_lock) {
-    struct batch t = {NULL, NULL, NULL, 0};
+    struct batch t = {vt__slab(0), NULL, NULL, 0}; /* which is none */
     struct block *b = block_of(inbox);
     uint64_t changed = 0;
     for (uint64_t left = mailed(inbox); left-- > 0;) {
