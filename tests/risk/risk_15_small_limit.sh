@@ -55,7 +55,7 @@ for row in "v 50000 1000" "v 50000 1000000" "v 30000 1000" "v 200000 1000" "d 20
 done
 ours=$(limited d 5000 "$VT_SO" "$TMP/fill" 1000)
 [ "$ours" -ge 3000 ] || fail "ulimit -d 5000: $ours KiB"
-for row in "v 7000 ls /" "d 2500 ls /" "v 20000 python3 -c 1" "v 12000 perl -e 1"; do
+for row in "v 7000 ls /" "d 2500 ls /" "v 20000 /usr/bin/python3 -c 1" "v 12000 perl -e 1"; do
     # shellcheck disable=SC2086
     set -- $row
     letter=$1 kib=$2; shift 2
