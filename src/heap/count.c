@@ -14,11 +14,8 @@
 #include "heap/magazine.h"
 #include "heap/pace.h"
 
-#define SHORT_WALK 256 /* slabs */
-/* A step of a walk is paid for by so much that was allocated; where they are many, their slabs are not in the cache. */
-#define SHORT_STEPS 256
-#define STEP_BYTES KiB(4)
-#define LONG_STEP_BYTES KiB(64)
+#define SHORT_WALK 256     /* slabs */
+#define STEP_BYTES KiB(64) /* a step of a walk is paid for by so much that was allocated */
 
 /* ---- blocks that wait in lists ---- */
 
@@ -138,8 +135,7 @@ int64_t vt__heap_in_use(bool wants_walk) {
     uint64_t ready_bytes = vt__draws_settle_all(h);
     if (h->bytes.allocated >= h->walk_at) {
         (void)vt__heap_count_freed(h, ready_bytes, SIZE_MAX);
-        size_t n = h->pace.n_steps;
-        h->walk_at = h->bytes.allocated + n * (n <= SHORT_STEPS ? STEP_BYTES : LONG_STEP_BYTES);
+        h->walk_at = h->bytes.allocated + h->pace.n_steps * STEP_BYTES;
     }
     return in_use_at_most(h) - (int64_t)ready_bytes;
 }

@@ -26,7 +26,8 @@
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
 #define SITES_OF_LATE 128           /* pairs; the newer one first */
-#define UNTOLD_BYTES ((int64_t)KiB(16))
+#define UNTOLD_BYTES KiB(16)        /* or that part of the most: */
+#define UNTOLD_PART 64
 #define LOOKS_PER_PERIOD 4 /* of a thread that is at its peak all the time */
 
 struct sums {
@@ -249,7 +250,8 @@ static uint64_t in_use_with(int64_t untold) {
 
 /* The sum of all threads is written only by who has something to tell. */
 static void tell_in_use(struct vt_sample_slot *slot, int64_t untold) {
-    if (untold < UNTOLD_BYTES && untold > -UNTOLD_BYTES) return;
+    int64_t little = (int64_t)vt_max(UNTOLD_BYTES, get_n(&totals.most_in_use) / UNTOLD_PART);
+    if (untold < little && untold > -little) return;
     slot->told_in_use += untold;
     /* relaxed: a figure, it guards nothing */
     atomic_fetch_add_explicit(&totals.in_use_bytes, untold, memory_order_relaxed);
