@@ -60,6 +60,8 @@ struct vt_sample_slot *vt__slot_of_thread(void); /* without the lock; NULL: no h
 struct vt_frames *vt__slot_frames(struct vt_sample_slot *s); /* for its thread's walks */
 /* One of the sites it had of late; 0: this is none of them. */
 uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key *key);
+/* Where it keeps the record of such a block. */
+uint32_t *vt__slot_record(struct vt_sample_slot *s, const void *p);
 void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site);
 /* At each birth, before the lock: what all threads have in use, as far as it is known, this block included. 0: it is not the time to
  * look. */

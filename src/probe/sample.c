@@ -173,6 +173,18 @@ static void write_down(struct vt_record *r, uint32_t site, size_t n_bytes, size_
     atomic_store_explicit(&r->site, site, memory_order_release);
 }
 
+/* Of a block that the calling thread has; 0: there is none, or it cannot be told. Rows stay, and what a row of its block says changes
+ * only by this thread. */
+static uint32_t find_mine(struct vt_sample_slot *slot, const void *p) {
+    uint32_t *of_late = vt__slot_record(slot, p);
+    uint32_t id = *of_late;
+    /* relaxed: another row may be another thread's by now */
+    if (vt_likely(id != 0) &&
+        __atomic_load_n(&vt__record(id)->at, __ATOMIC_RELAXED) == (uintptr_t)p)
+        return id;
+    return *of_late = vt__record_find_unlocked(p);
+}
+
 /* The common case of a program that takes and gives in turns. False: it is another one. */
 static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const void *p,
                            size_t n_bytes, size_t block_bytes, unsigned n_drawn,
@@ -180,7 +192,7 @@ static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const vo
     if (stack == 0) return false;
     struct vt_site_key key = key_here(stack, block_bytes);
     uint32_t site = vt__slot_site(slot, &key);
-    uint32_t id = site != 0 ? vt__record_find_unlocked(p) : 0;
+    uint32_t id = site != 0 ? find_mine(slot, p) : 0;
     if (id == 0) return false;
     struct vt_record *r = vt__record(id);
     r->objects = n_drawn * vt__site_weight(site, vt__probe_period(), block_bytes);
@@ -215,7 +227,8 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (vt__thread_is_due()) vt__thread_look();
     struct vt_sample_slot *slot = vt__slot_of_thread();
     uint32_t stack = take_stack(slot);
-    uint64_t in_use_bytes = vt__totals_in_use(slot, block_bytes);
+    /* where they come in turns, of this class no other was in use: that is no peak */
+    uint64_t in_use_bytes = n_drawn > 1 ? 0 : vt__totals_in_use(slot, block_bytes);
     if (remember_again(slot, stack, p, n_bytes, block_bytes, n_drawn, in_use_bytes)) return;
     if (stack == 0) vt__stack_poll_modules(/* always */ true);
     vt_lock(&vt__probe_lock);
@@ -259,9 +272,10 @@ enum vt_probe_known vt__probe_freed(const void *p) { return end(p, /* is_forgott
 
 /* Without the lock, if the block is of a site of this thread's. */
 enum vt_probe_known vt__probe_rests(const void *p) {
-    uint32_t id = watching() == NULL ? vt__record_find_unlocked(p) : 0;
-    struct vt_sample_slot *slot = known_of(id) == VT_KNOWN_MINE ? vt__slot_of_thread() : NULL;
-    if (slot == NULL || !vt__box_is_mine()) return end(p, /* is_forgotten */ false);
+    struct vt_sample_slot *slot = watching() == NULL ? vt__slot_of_thread() : NULL;
+    uint32_t id = slot != NULL ? find_mine(slot, p) : 0;
+    if (known_of(id) != VT_KNOWN_MINE || !vt__box_is_mine())
+        return end(p, /* is_forgotten */ false);
     bury(vt__record(id), slot, /* has_lock */ false);
     return VT_KNOWN_MINE;
 }

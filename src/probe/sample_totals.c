@@ -25,8 +25,9 @@
 #define PART_SAMPLES 4
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
-#define SITES_OF_LATE 128           /* pairs; the newer one first */
-#define UNTOLD_BYTES KiB(16)        /* or that part of the most: */
+#define RECORDS_OF_LATE 64
+#define SITES_OF_LATE 128    /* pairs; the newer one first */
+#define UNTOLD_BYTES KiB(16) /* or that part of the most: */
 #define UNTOLD_PART 64
 #define LOOKS_PER_PERIOD 4 /* of a thread that is at its peak all the time */
 
@@ -42,6 +43,7 @@ struct vt_sample_slot {
     /* its thread's alone */
     int64_t told_in_use; /* its part of totals.in_use_bytes */
     uint32_t site[SITES_OF_LATE][2];
+    uint32_t record[RECORDS_OF_LATE];
     /* under the lock */
     struct vt_sample_slot *next;
     struct vt_frames frames; /* last: of its pages those are touched that a stack needs */
@@ -125,6 +127,10 @@ uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key 
     const uint32_t *site = s->site[place_of(key)];
     if (vt_likely(vt__site_is(site[0], key))) return site[0];
     return vt__site_is(site[1], key) ? site[1] : 0;
+}
+
+uint32_t *vt__slot_record(struct vt_sample_slot *s, const void *p) {
+    return &s->record[((uintptr_t)p >> 4 ^ (uintptr_t)p >> 12) % RECORDS_OF_LATE];
 }
 
 void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site) {
