@@ -11,7 +11,7 @@ set -u
 crowd=$1 library=$2
 shift 2
 [ $# -gt 0 ] || set -- small middle mixed handed
-threads=64 pairs=1000000
+threads=64 pairs=2000000
 strace -qq -e trace=none true 2>/dev/null || { echo 'skipped: no strace, or it may not trace'; exit 77; }
 file=$(mktemp) || exit 3
 trap 'rm -f "$file"' EXIT
