@@ -31,6 +31,7 @@
 #define PAUSE_COST 20   /* of the time that a look takes: at most a twentieth of a CPU is ours */
 #define MAX_PROCESSES 64
 #define OS_PAGE 4096
+#define LAG_BYTES (1 << 20)
 
 const char *const residence_words[] = {[RESIDENCE_HEAP] = "heap",
                                        [RESIDENCE_MAPPINGS] = "other mappings",
@@ -172,6 +173,19 @@ static unsigned add_children(pid_t *all, unsigned i, unsigned n) {
     return n;
 }
 
+static bool is_above(double total, double peak) { return total > peak * TOLD + LAG_BYTES; }
+
+/* The map changed between two reads: the heap is missing, or a mapping that grew is there twice. The kernel's own sum lags behind by some
+ * pages a thread. */
+static bool is_torn(const struct residence *r) {
+    char number[16];
+    double peak;
+    if (r->has_heap && r->bytes[RESIDENCE_HEAP] == 0) return true;
+    (void)snprintf(number, sizeof number, "%d", (int)r->pid);
+    (void)resident_of(number, &peak);
+    return peak > 0 && is_above(r->total, peak);
+}
+
 static void look(pid_t pid, struct map *m, struct residence *r) {
     pid_t all[MAX_PROCESSES] = {pid}, largest = 0;
     double most = r->total * STEP;
@@ -191,8 +205,7 @@ static void look(pid_t pid, struct map *m, struct residence *r) {
     struct residence now = {.peak_bytes = r->peak_bytes};
     if (largest == 0 || !read_map(largest, m)) return;
     add_up(m, largest, &now);
-    bool is_torn = now.has_heap && now.bytes[RESIDENCE_HEAP] == 0; /* it grew between two reads */
-    if (now.total <= r->total || is_torn) return;
+    if (now.total <= r->total || is_torn(&now)) return;
     read_name(largest, now.name);
     *r = now;
 }
@@ -252,7 +265,8 @@ void residence_add_end(struct residence *r, const struct vt_box_end *e) {
     if ((double)e->peak_bytes > end.peak_bytes) end.peak_bytes = (double)e->peak_bytes;
     (void)snprintf(end.name, sizeof end.name, "%.15s", e->name);
     r->peak_bytes = end.peak_bytes;
-    if (end.total > 0 && end.total * (r->is_told ? 1 : TOLD) >= r->total)
+    bool is_less = end.total * (r->is_told ? 1 : TOLD) < r->total;
+    if (end.total > 0 && (!is_less || (end.pid == r->pid && is_above(r->total, r->peak_bytes))))
         *r = end;
     else if (end.pid == r->pid)
         part_tables(r, end.bytes[RESIDENCE_TABLES]);
