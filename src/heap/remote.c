@@ -208,12 +208,13 @@ static bool has_not_looked(struct heap *h) {
     return since != 0 && now - since >= ASLEEP_MS;
 }
 
-/* n blocks, linked. The heap may have lost its thread: then whoever has the heaps lock acts for it. */
+/* n blocks, linked. The heap may have lost its thread: then whoever has the heaps lock acts for it. Who has it already sorts nothing:
+ * that may want the lock for yet another heap. He forwards few, and there are bits for these. */
 static void post(struct heap *to, struct block *head, struct block *tail, uint64_t n,
                  bool has_heaps_lock) {
     uint64_t old = atomic_load_explicit(&to->inbox, memory_order_relaxed), new;
     do {
-        if (vt_unlikely(mailed(old) + n > MAILED_MAX)) {
+        if (vt_unlikely(mailed(old) + n > MAILED_MAX) && !has_heaps_lock) {
             tail->link = link_salted(NULL, tail, VT_SALT_REMOTE);
             sort(n << MAILED_SHIFT | (uint64_t)(uintptr_t)head);
             return;
@@ -231,7 +232,8 @@ static void post(struct heap *to, struct block *head, struct block *tail, uint64
             vt__heap_collect_pooled(to);
         return;
     }
-    if (has_not_looked(to) && mailed(new) >= ASLEEP_BLOCKS) sort(empty_inbox(to));
+    if (has_not_looked(to) && mailed(new) >= ASLEEP_BLOCKS && !has_heaps_lock)
+        sort(empty_inbox(to));
 }
 
 static void mail_one(struct vt_mail *m) {

@@ -196,6 +196,24 @@ TEST_WITH(remote, blocks_whose_slab_has_moved_are_forwarded, "VITRINE_SAMPLE=0")
     assert_int_equal(s->room, before - 1);
 }
 
+/* Sorting may want the heaps lock for a heap without a thread: who has it leaves that to the next. */
+TEST_WITH(remote, who_has_the_heaps_lock_sorts_no_inbox, "VITRINE_SAMPLE=0") {
+    enum { N = ASLEEP_BLOCKS + 88 };
+    start_empty();
+    struct heap *h = vt__tls.real;
+    struct blocks b = take_blocks(N, 64);
+    struct block *late = vt__malloc(64);
+    unit_in_thread(free_in_thread, &b);
+    assert_int_equal(mailed(atomic_load(&h->inbox)), N);
+    usleep((ASLEEP_MS + 10) * 1000);
+    late->mark = shelf_mark(late);
+    vt_lock(&vt__heaps_lock);
+    post(h, late, late, 1, /* has_heaps_lock */ true);
+    vt_unlock(&vt__heaps_lock);
+    assert_int_equal(mailed(atomic_load(&h->inbox)), N + 1);
+    assert_int_equal(stats_now().allocated, 0);
+}
+
 /* ---- owners that sleep ---- */
 
 static size_t resident_of(const struct slab *s) {
