@@ -47,7 +47,7 @@ uint32_t vt__list_ready(struct heap *h, unsigned cls) { return list_ready(h, cls
 /* Answers the blocks that wait. */
 VT_INLINE uint32_t settle(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
-    uint32_t n_ready = list_ready(h, cls), to_come = d->countdown + n_ready;
+    uint32_t n_ready = list_ready(h, cls), to_come = h->countdown[cls] + n_ready;
     uint64_t bytes = (d->left - to_come) * vt__class_bytes(cls);
     h->bytes.allocated += bytes;
     h->small_allocated += bytes;
@@ -72,7 +72,7 @@ VT_INLINE uint64_t taken_bytes(const struct heap *h, uint64_t classes) {
     uint64_t n = h->bytes.allocated;
     for (; classes != 0; classes &= classes - 1) {
         unsigned c = (unsigned)__builtin_ctzll(classes);
-        n += (uint64_t)(h->draw[c].left - h->draw[c].countdown) * vt__class_bytes(c);
+        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
     }
     return n;
 }
@@ -163,7 +163,7 @@ void vt__heap_leave_in_use(struct heap *h) {
 static void empty_lists(struct heap *h) {
     vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     (void)vt__draws_settle_all(h);
-    for (unsigned c = 0; c < VT_N_SMALL; c++) h->draw[c].countdown = h->draw[c].left = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) h->countdown[c] = h->draw[c].left = 0;
 }
 
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted) {

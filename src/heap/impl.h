@@ -77,7 +77,8 @@ enum {
     VT_OWNER_NONE = 0,
     VT_OWNER_INNER = 1,  /* bit */
     VT_OWNER_LARGE = 2,  /* bit: a free of these is rare enough to be told apart late */
-    VT_OWNER_MEDIUM = 4, /* of all threads; or a bit beside the address of a thread's heap */
+    /* of all threads; or a bit beside the address of a thread's heap; not of later slices */
+    VT_OWNER_MEDIUM = 4,
     VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
     VT_OWNER_OWN =
         16 | VT_OWNER_LARGE /* bits beside the address of a heap that is no thread's, own.c */
@@ -85,7 +86,7 @@ enum {
 
 struct heap;
 VT_INLINE bool is_medium_owner(uintptr_t owner) {
-    return (owner & (VT_OWNER_MEDIUM | VT_OWNER_LARGE | VT_OWNER_INNER)) == VT_OWNER_MEDIUM;
+    return (owner & VT_OWNER_MEDIUM) != 0;
 }
 /* Where a thread's heap owns the slab. */
 VT_INLINE struct heap *heap_of_owner(uintptr_t owner) {
@@ -173,14 +174,20 @@ struct shelf {
 #ifndef VT_SHELF_MEDIUM_BYTES
 #define VT_SHELF_MEDIUM_BYTES KiB(64)
 #endif
-/* Free medium blocks at hand, newest last; see magazine.h. The last three: see medium.c. */
-struct magazine {
-    struct block **slot;
-    uint32_t n, most; /* so many may be in it; there are slots for `room` */
-    uint32_t room;
-    uint32_t n_trips; /* to the slabs that all threads share */
-    uint32_t n_out;   /* blocks taken from the thread's own slabs */
-    uint32_t n_home;  /* of these, freed by other threads */
+/* Free medium blocks at hand, by class, newest last; see magazine.h. One array for each thing that malloc and free look at: an index
+ * is then part of the address, and what they look at of all classes fits into few cache lines. */
+struct magazines {
+    struct block **slot[VT_N_MEDIUM];
+    int32_t n[VT_N_MEDIUM];
+    int32_t most[VT_N_MEDIUM]; /* so many may be in it */
+    struct magazine_use {
+        uint32_t room;    /* slots */
+        uint32_t n_trips; /* to the slabs that all threads share; this and the rest: see medium.c */
+        uint32_t n_out;   /* blocks taken from the thread's own slabs */
+        uint32_t n_home;  /* of these, freed by other threads */
+    } use[VT_N_MEDIUM];
+    size_t most_bytes; /* what all of them may hold */
+    uint32_t hand;     /* the one to look at next when they may hold too much */
 };
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
@@ -217,8 +224,6 @@ struct quarantine {
 /* How far the next sample of a class is; see draw.c. */
 struct draw {
     uint32_t
-        countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
-    uint32_t
         left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown, those
                * in list[], and those taken from it that heap.bytes does not have yet. Large: how many are to be drawn until one is
                * sampled */
@@ -247,10 +252,10 @@ struct heap {
     struct block *list[VT_N_SMALL]; /* ready blocks; never NULL: an empty list is vt__nil */
     /* owner only: slow path */
     struct bin bin[VT_N_SMALL];
-    struct magazine magazine[VT_N_MEDIUM];
-    size_t magazines_most_bytes; /* what all of them may hold */
-    uint64_t magazines_used;     /* bit for each that may hold something */
-    uint32_t magazine_hand;      /* the one to look at next when they may hold too much */
+    struct magazines magazines;
+    /* By class, then by doubling of large blocks: mallocs, or OS pages of large blocks, until the next sample, that one included, blocks
+     * in list[] not. 0: not drawn; see draw.c. */
+    uint32_t countdown[VT_N_DRAWS];
     struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
     int64_t
         medium_held; /* bytes taken from slabs and not given back; below 0 in a thread that frees others' */
@@ -266,7 +271,7 @@ struct heap {
     struct shelf spare[VT_N_CLASSES]; /* see spare.h */
     size_t spare_bytes;
     uint32_t spare_hand;                   /* the class to look at next when they are too much */
-    struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
+    struct draw draw[VT_N_DRAWS];          /* as `countdown` */
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
@@ -339,6 +344,7 @@ struct vt_map {
     size_t n_slices; /* window in use: beyond it no pointer is ours; see vt_racy_read */
     struct slab *slabs;
     uintptr_t key; /* mixes the links of free lists; its top bits are set, see link.h */
+    uintptr_t mark_key; /* ~key: mixes the marks of free blocks that wait, see shelf.h */
 } VT_ALIGNED(VT_CACHE_LINE);
 extern struct vt_map vt__map;
 extern const struct block vt__nil; /* the empty list: its link leads to the slow path */

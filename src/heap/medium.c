@@ -64,6 +64,10 @@ static struct queue *own_queue(struct heap *h, unsigned cls) {
     return &h->medium_slabs[cls - VT_N_SMALL];
 }
 
+static struct magazine_use *use_of(struct heap *h, unsigned cls) {
+    return &h->magazines.use[magazine_of(cls)];
+}
+
 static struct slab *new_slab(struct queue *q, uintptr_t owner, unsigned cls) {
     struct slab *s = vt__slab_new(owner, cls);
     if (s == NULL) return NULL;
@@ -93,22 +97,22 @@ static struct block *unmark(struct block *b) {
 /* Fills half of the magazine with freed blocks, which are resident: the next mallocs will want them. A slab holds few, so it may take
  * several; those that have waited longest come first. */
 static void stock_magazine(struct heap *h, struct queue *q, unsigned cls) {
-    struct magazine *m = magazine_of(h, cls);
-    unsigned n = VT_HARDEN < 2 ? (m->most + 1u) / 2 : 0;
+    size_t m = magazine_of(cls);
+    int n = VT_HARDEN < 2 ? (h->magazines.most[m] + 1) / 2 : 0;
     bool is_zero;
-    for (slab_id i = q->first, next; i != 0 && m->n < n; i = next) {
+    for (slab_id i = q->first, next; i != 0 && h->magazines.n[m] < n; i = next) {
         struct slab *s = vt__slab(i);
         next = s->next;
-        while (s->free != NULL && m->n < n) magazine_put(m, take(q, s, &is_zero));
+        while (s->free != NULL && h->magazines.n[m] < n) magazine_put(h, m, take(q, s, &is_zero));
     }
 }
 
 /* A block for malloc, and some for the magazine. */
 static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, bool *is_zero) {
-    unsigned cls = s->cls, n_before = magazine_of(h, cls)->n;
+    unsigned cls = s->cls, n_before = magazine_n(h, cls);
     struct block *b = take(q, s, is_zero);
     stock_magazine(h, q, cls);
-    size_t n = magazine_of(h, cls)->n - n_before + 1;
+    size_t n = magazine_n(h, cls) - n_before + 1;
     h->bytes.allocated += n * vt__classes[cls].block_bytes;
     h->medium_held += (int64_t)(n * vt__classes[cls].block_bytes);
     return b;
@@ -123,8 +127,8 @@ static struct block *take_shared(struct heap *h, unsigned cls, bool *is_zero) {
     return b;
 }
 
-static bool is_handed_over(const struct magazine *m) {
-    return m->n_home >= HOME_MIN && m->n_home >= m->n_out / HOME_PART;
+static bool is_handed_over(const struct magazine_use *u) {
+    return u->n_home >= HOME_MIN && u->n_home >= u->n_out / HOME_PART;
 }
 
 /* A hint: no lock is held. */
@@ -134,12 +138,12 @@ VT_READS_RACILY static bool shared_are_used_up(unsigned cls) {
 
 /* What is in slabs of its own comes first. The only thread of a program has nobody to share with. */
 static bool wants_shared(struct heap *h, unsigned cls) {
-    struct magazine *m = magazine_of(h, cls);
+    struct magazine_use *u = use_of(h, cls);
     bool is_alone = h->is_first && vt__heaps_first() == h;
     if (is_alone || own_queue(h, cls)->first != 0) return false;
     /* what is there is used up first, if that is not too long */
     unsigned n_trips = shared_are_used_up(cls) ? SHARED_TRIPS : 2 * SHARED_TRIPS;
-    return m->n_trips < n_trips || is_handed_over(m);
+    return u->n_trips < n_trips || is_handed_over(u);
 }
 
 bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
@@ -160,22 +164,22 @@ static struct slab *own_slab(struct heap *h, unsigned cls) {
 }
 
 static struct block *take_own(struct heap *h, unsigned cls, bool *is_zero) {
-    struct magazine *m = magazine_of(h, cls);
+    struct magazine_use *u = use_of(h, cls);
     struct slab *s = own_slab(h, cls);
     if (s == NULL) return NULL;
-    unsigned n_before = m->n;
+    unsigned n_before = magazine_n(h, cls);
     struct block *b = take_some(h, own_queue(h, cls), s, is_zero);
-    m->n_out += m->n - n_before + 1;
-    if (m->n_out >= UINT32_MAX / 2) m->n_out /= 2, m->n_home /= 2;
+    u->n_out += magazine_n(h, cls) - n_before + 1;
+    if (u->n_out >= UINT32_MAX / 2) u->n_out /= 2, u->n_home /= 2;
     return b;
 }
 
 /* The next thread of this heap will perhaps do as the last one did. */
 void vt__medium_begin_anew(struct heap *h) {
     for (unsigned i = 0; i < N_MEDIUM; i++) {
-        struct magazine *m = &h->magazine[i];
-        m->n_trips /= 2;
-        m->n_out = m->n_home = 0;
+        struct magazine_use *u = &h->magazines.use[i];
+        u->n_trips /= 2;
+        u->n_out = u->n_home = 0;
     }
 }
 
@@ -184,8 +188,8 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     struct block *b = NULL;
     if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
     if (wants_shared(h, cls) && !(shared_are_used_up(cls) && vt__adopt(h, cls))) {
-        struct magazine *m = magazine_of(h, cls);
-        if (m->n_trips < 2 * SHARED_TRIPS) m->n_trips++;
+        struct magazine_use *u = use_of(h, cls);
+        if (u->n_trips < 2 * SHARED_TRIPS) u->n_trips++;
         b = take_shared(h, cls, &is_zero);
     } else {
         b = take_own(h, cls, &is_zero);
@@ -310,7 +314,7 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
     s->free = head;
     s->room -= n;
     h->medium_held -= (int64_t)(n * vt__classes[s->cls].block_bytes);
-    magazine_of(h, s->cls)->n_home += n;
+    use_of(h, s->cls)->n_home += n;
     if (s->room > 0) return;
     queue_unlink(q, s);
     release(s);
