@@ -477,7 +477,7 @@ VT_NOINLINE static void free_to_full_magazine(struct heap *h, struct slab *s, st
         magazine_put(h, m, b);
     } else {
         if (VT_HARDEN > 0) b->mark = shelf_mark(b);
-        vt__medium_give_some(h, cls, &b, 1);
+        vt__medium_pass_on(h, cls, &b, 1);
     }
     vt__leave();
     vt__poll();

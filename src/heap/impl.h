@@ -189,6 +189,13 @@ struct magazines {
     size_t most_bytes; /* what all of them may hold */
     uint32_t hand;     /* the one to look at next when they may hold too much */
 };
+/* Free medium blocks of any classes that leave a thread together; see exchange.h. */
+#define VT_PARCEL_BLOCKS 64
+struct vt_parcel {
+    uint32_t n, n_bytes;
+    uint8_t cls[VT_PARCEL_BLOCKS];
+    struct block *block[VT_PARCEL_BLOCKS];
+};
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
 #define VT_SHELF_MAX 32
@@ -207,6 +214,7 @@ struct magazines {
 struct stock {
     uint8_t n, most;
     uint32_t n_gone; /* back to the shards, since slices were last wanted and there were none */
+    uint32_t n_fetches; /* times there were none, since some went back */
     slab_id slab[VT_STOCK_MAX]; /* newest last */
 };
 
@@ -257,6 +265,7 @@ struct heap {
      * in list[] not. 0: not drawn; see draw.c. */
     uint32_t countdown[VT_N_DRAWS];
     struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
+    struct vt_parcel parcel;
     int64_t
         medium_held; /* bytes taken from slabs and not given back; below 0 in a thread that frees others' */
     struct shelf shelf[VT_N_SMALL];
@@ -422,7 +431,7 @@ void vt__slices_give(slab_id first, size_t n_slices);
 bool vt__slices_are_in_tract(slab_id first);
 void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices);
 /* Up to n single slices that were in use before and are resident; answers how many. */
-unsigned vt__slices_take_resident(unsigned n, slab_id *out);
+unsigned vt__slices_take_resident(unsigned n, unsigned n_slices, slab_id *out);
 /* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
 void vt__slices_give_end(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
@@ -500,6 +509,10 @@ void vt__medium_open(void);
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
 /* To the slabs they are of, whoever has those; h may be NULL. They bear a shelf's mark. */
 void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
+/* The same, but what is not of h's own slabs goes to other threads, by way of h's parcel. */
+void vt__medium_pass_on(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
+/* The same where h, if any, has counted them already. */
+void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
 /* The same for n blocks of one slab of h's that other threads freed: linked, and marked as free in the slab. */
 void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
                        uint32_t n);

@@ -13,12 +13,15 @@
 #define BLOCKS_MAX 128
 #define ROOM_MIN 4
 #define BYTES_MIN KiB(256)
+#define BYTES_OF_A_GIVER KiB(64)
 #define BYTES_MAX MiB(4)
 
 static size_t bytes_of(size_t i) { return vt__classes[VT_N_SMALL + i].block_bytes; }
 
+/* Who gives more than it takes has little use for them. */
 static size_t budget_bytes(const struct heap *h) {
-    size_t held = h->medium_held > 0 ? (size_t)h->medium_held : 0;
+    if (h->medium_held < 0) return BYTES_OF_A_GIVER;
+    size_t held = (size_t)h->medium_held;
     return vt_min(vt_max(held / 2, BYTES_MIN), BYTES_MAX);
 }
 
@@ -36,7 +39,7 @@ static void trim(struct heap *h, size_t i, unsigned n_kept) {
     unsigned n_has = (unsigned)h->magazines.n[i];
     if (n_has <= n_kept) return;
     unsigned n = n_has - n_kept;
-    vt__medium_give_some(h, VT_N_SMALL + (unsigned)i, slot, n);
+    vt__medium_pass_on(h, VT_N_SMALL + (unsigned)i, slot, n);
     for (unsigned k = 0; k < n_kept; k++) slot[k] = slot[k + n];
     h->magazines.n[i] = n_kept;
 }
@@ -86,6 +89,20 @@ void vt__magazine_overflow(struct heap *h, unsigned cls) {
         shrink(h, i);
     else
         trim(h, i, most_of(h, i) / 2);
+}
+
+bool vt__magazine_can_grow(struct heap *h, unsigned cls) {
+    size_t i = magazine_of(cls);
+    unsigned most = most_of(h, i);
+    if (most == BLOCKS_MAX || h->magazines.most_bytes + bytes_of(i) > budget_bytes(h)) return false;
+    if (!has_slots(h, i, most + 1)) return false;
+    set_most(h, i, most + 1);
+    return true;
+}
+
+bool vt__magazine_has_room(struct heap *h, unsigned cls) {
+    size_t i = magazine_of(cls);
+    return h->magazines.n[i] < h->magazines.most[i] || vt__magazine_can_grow(h, cls);
 }
 
 void vt__magazines_clear(struct heap *h) {

@@ -16,6 +16,8 @@ VT_HIDDEN_BEGIN
 
 void vt__magazine_overflow(struct heap *h, unsigned cls); /* it is too full */
 void vt__magazines_clear(struct heap *h);                 /* all blocks go back */
+bool vt__magazine_can_grow(struct heap *h, unsigned cls); /* by one block; it does then */
+bool vt__magazine_has_room(struct heap *h, unsigned cls); /* for one more; it may grow for that */
 size_t vt__magazines_bytes(const struct heap *h); /* in all of them; of another thread: a hint */
 
 /* A magazine is named by the number of its class among the medium ones. size_t, so that no instruction is spent on its sign. */
