@@ -108,8 +108,13 @@ def replace(n, work):
 
 
 def turnover(n, work):
-    return Row(f"turnover-{n}", "multi", f"turnover {n} {{work}}", work,
+    return Row(f"turnover-{n}", "multi", f"turnover {n} 16 511 {{work}}", work,
                f"{n} chains of threads that die and leave 1000 live objects to a successor")
+
+
+def turnover_16k(n, work):
+    return Row(f"turnover-16K-{n}", "multi", f"turnover {n} 8 16384 {{work}}", work,
+               f"{n} such chains, objects of 8 bytes to 16 KiB")
 
 
 def frag(name, how, size, mib, what):
@@ -173,6 +178,10 @@ ROWS = [
     turnover(1, 24_000_000),
     turnover(2, 24_000_000),
     turnover(8, 24_000_000),
+    turnover_16k(1, 8_000_000),
+    turnover_16k(2, 6_400_000),
+    turnover_16k(8, 6_400_000),
+    turnover_16k(32, 5_120_000),
     Row("short-threads", "multi", "short_threads {work}", 12_000,
         "threads that allocate 32 small objects and end, four at a time"),
     Row("stress-2", "multi", "stress 2 {work}", 12_000_000,
