@@ -117,6 +117,13 @@ def turnover_16k(n, work):
                f"{n} such chains, objects of 8 bytes to 16 KiB")
 
 
+def rings(n, burst, work):
+    beside = f", and {burst} at once from the main thread" if burst else ""
+    return Row(f"rings-{n}" + ("-burst" if burst else ""), "multi",
+               f"rings {n} {burst} {{work}}", work,
+               f"{n} threads fill 10000 blocks of 16-512 bytes, keep a moving fifth{beside}")
+
+
 def frag(name, how, size, mib, what):
     return Row(name, "memory", f"frag {how} {size} {{work}} {{idle}}", mib, what, slow=True)
 
@@ -188,6 +195,11 @@ ROWS = [
     turnover_16k(2, 6_400_000),
     turnover_16k(8, 6_400_000),
     turnover_16k(32, 5_120_000),
+    rings(1, 0, 24_000_000),
+    rings(4, 0, 24_000_000),
+    rings(16, 0, 16_000_000),
+    rings(4, 100_000, 16_000_000),
+    rings(16, 100_000, 12_000_000),
     Row("short-threads", "multi", "short_threads {work}", 12_000,
         "threads that allocate 32 small objects and end, four at a time"),
     Row("stress-2", "multi", "stress 2 {work}", 12_000_000,
