@@ -202,6 +202,8 @@ ROWS = [
     rings(16, 100_000, 12_000_000),
     Row("short-threads", "multi", "short_threads {work}", 12_000,
         "threads that allocate 32 small objects and end, four at a time"),
+    Row("own-size-16", "multi", "own_size 16 {work}", 30_000_000,
+        "16 threads, each with a size of its own from 16 bytes to 32 KiB, 500 live each"),
     Row("stress-2", "multi", "stress 2 {work}", 12_000_000,
         "two threads, mixed sizes to 128 KiB, one object in four changes hands"),
     Row("stress-8", "multi", "stress 8 {work}", 12_000_000,
