@@ -566,7 +566,7 @@ unsigned vt__slices_take_resident(unsigned n, unsigned n_slices, slab_id *out) {
         mask |= mask_of(first, n_slices);
         resident &= ~mask;
     }
-    if (mask != 0) use_slices(c, mask);
+    if (c != NULL && mask != 0) use_slices(c, mask);
     vt_unlock(&sh->lock);
     return got;
 }

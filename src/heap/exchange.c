@@ -64,7 +64,7 @@ static void copy(struct vt_parcel *to, const struct vt_parcel *from) {
     to->n = from->n;
     to->n_bytes = from->n_bytes;
     __builtin_memcpy(to->cls, from->cls, from->n);
-    __builtin_memcpy(to->block, from->block, from->n * sizeof(from->block[0]));
+    for (unsigned k = 0; k < from->n; k++) to->block[k] = from->block[k];
 }
 
 /* The first cell a heap looks at is its own number's, so that many threads do not all meet at one. */

@@ -20,7 +20,7 @@
 
 static _Atomic unsigned n_asked;
 
-static bool is_worth_it(const struct chunk *c) {
+VT_READS_RACILY static bool is_worth_it(const struct chunk *c) {
     if (vt_opt(thp) == VT_ON) return true;
     size_t used = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
                   << VT_SLICE_SHIFT;

@@ -75,8 +75,8 @@ struct block {
  * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
 enum {
     VT_OWNER_NONE = 0,
-    VT_OWNER_INNER = 1,  /* bit */
-    VT_OWNER_LARGE = 2,  /* bit: a free of these is rare enough to be told apart late */
+    VT_OWNER_INNER = 1, /* bit */
+    VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
     /* of all threads; or a bit beside the address of a thread's heap; not of later slices */
     VT_OWNER_MEDIUM = 4,
     VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
@@ -85,9 +85,7 @@ enum {
 };
 
 struct heap;
-VT_INLINE bool is_medium_owner(uintptr_t owner) {
-    return (owner & VT_OWNER_MEDIUM) != 0;
-}
+VT_INLINE bool is_medium_owner(uintptr_t owner) { return (owner & VT_OWNER_MEDIUM) != 0; }
 /* Where a thread's heap owns the slab. */
 VT_INLINE struct heap *heap_of_owner(uintptr_t owner) {
     return (struct heap *)(owner & ~(uintptr_t)VT_OWNER_MEDIUM);
@@ -185,6 +183,7 @@ struct magazines {
         uint32_t n_trips; /* to the slabs that all threads share; this and the rest: see medium.c */
         uint32_t n_out;   /* blocks taken from the thread's own slabs */
         uint32_t n_home;  /* of these, freed by other threads */
+        uint32_t n_spilled; /* blocks that went back since malloc last found none */
     } use[VT_N_MEDIUM];
     size_t most_bytes; /* what all of them may hold */
     uint32_t hand;     /* the one to look at next when they may hold too much */
@@ -213,7 +212,7 @@ struct vt_parcel {
 #endif
 struct stock {
     uint8_t n, most;
-    uint32_t n_gone; /* back to the shards, since slices were last wanted and there were none */
+    uint32_t n_gone;    /* back to the shards, since slices were last wanted and there were none */
     uint32_t n_fetches; /* times there were none, since some went back */
     slab_id slab[VT_STOCK_MAX]; /* newest last */
 };
@@ -352,7 +351,7 @@ struct vt_map {
     uintptr_t base;
     size_t n_slices; /* window in use: beyond it no pointer is ours; see vt_racy_read */
     struct slab *slabs;
-    uintptr_t key; /* mixes the links of free lists; its top bits are set, see link.h */
+    uintptr_t key;      /* mixes the links of free lists; its top bits are set, see link.h */
     uintptr_t mark_key; /* ~key: mixes the marks of free blocks that wait, see shelf.h */
 } VT_ALIGNED(VT_CACHE_LINE);
 extern struct vt_map vt__map;
@@ -591,6 +590,7 @@ extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */
 size_t vt__heaps_count(size_t *n_live);
+size_t vt__heaps_live(void); /* a hint: with a thread, at least 1 */
 
 /* large.c */
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */

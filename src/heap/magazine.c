@@ -1,28 +1,44 @@
 /* magazine.c - how many blocks a magazine may hold, and what goes back.
  *
  * A class that takes and gives gets room for as many blocks as go round, as long as all magazines of the thread together may not
- * hold more than half of what it took from slabs and has not given back, or a fixed little. Where there is no room, another class gives up half of
+ * hold more than half of what it took from slabs and has not given back, or a quarter of its share of all there is, or a fixed little. Where there is no room, another class gives up half of
  * its own, or half of the blocks go back.
  *
  * Climate: malloc.   Owns: heap.magazines.   Locks: none here.
  */
 #include "heap/magazine.h"
 
+#include "heap/chunk.h"
 #include "os/os.h"
 
 #define BLOCKS_MAX 128
 #define ROOM_MIN 4
 #define BYTES_MIN KiB(256)
-#define BYTES_OF_A_GIVER KiB(64)
+#define SPILL_BLOCKS 256
+#define SPILL_BYTES MiB(1)
 #define BYTES_MAX MiB(4)
 
 static size_t bytes_of(size_t i) { return vt__classes[VT_N_SMALL + i].block_bytes; }
 
-/* Who gives more than it takes has little use for them. */
+/* Else the thread frees what others allocate, or what it allocated long ago, and has no use for what it keeps. */
+static bool goes_round(const struct heap *h, size_t i) {
+    size_t n = h->magazines.use[i].n_spilled;
+    return n < SPILL_BLOCKS && n * bytes_of(i) < SPILL_BYTES;
+}
+
+/* A thread has on average so much: it may have come to its blocks by way of others that have ended. */
+static size_t share_bytes(void) {
+    size_t n = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed);
+    return (n << VT_SLICE_SHIFT) / vt__heaps_live();
+}
+
 static size_t budget_bytes(const struct heap *h) {
-    if (h->medium_held < 0) return BYTES_OF_A_GIVER;
-    size_t held = (size_t)h->medium_held;
-    return vt_min(vt_max(held / 2, BYTES_MIN), BYTES_MAX);
+    size_t held = h->medium_held > 0 ? (size_t)h->medium_held : 0;
+    return vt_min(vt_max(vt_max(held / 2, share_bytes() / 4), BYTES_MIN), BYTES_MAX);
+}
+
+void vt__magazine_was_empty(struct heap *h, unsigned cls) {
+    h->magazines.use[magazine_of(cls)].n_spilled = 0;
 }
 
 static unsigned most_of(const struct heap *h, size_t i) { return (unsigned)h->magazines.most[i]; }
@@ -39,6 +55,7 @@ static void trim(struct heap *h, size_t i, unsigned n_kept) {
     unsigned n_has = (unsigned)h->magazines.n[i];
     if (n_has <= n_kept) return;
     unsigned n = n_has - n_kept;
+    h->magazines.use[i].n_spilled += n;
     vt__medium_pass_on(h, VT_N_SMALL + (unsigned)i, slot, n);
     for (unsigned k = 0; k < n_kept; k++) slot[k] = slot[k + n];
     h->magazines.n[i] = n_kept;
@@ -81,11 +98,11 @@ static bool may_grow(struct heap *h, size_t i, unsigned n_more) {
 void vt__magazine_overflow(struct heap *h, unsigned cls) {
     size_t i = magazine_of(cls);
     unsigned n_more = (unsigned)vt_max(most_of(h, i) / 2, 1u);
-    if (may_grow(h, i, n_more)) {
+    if (goes_round(h, i) && may_grow(h, i, n_more)) {
         set_most(h, i, most_of(h, i) + n_more);
         return;
     }
-    if (h->magazines.most_bytes > budget_bytes(h))
+    if (!goes_round(h, i) || h->magazines.most_bytes > budget_bytes(h))
         shrink(h, i);
     else
         trim(h, i, most_of(h, i) / 2);

@@ -171,12 +171,15 @@ static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms
 
 static uint64_t period_ms(void) { return vt_max(vt_opt(purge_delay), 1); }
 
+/* A hint: it is looked at again under the lock. */
+VT_READS_RACILY static bool is_tick_due(uint64_t now_ms) {
+    uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
+    return now_ms >= last_ms + period_ms() || used_bytes() > vt__pool.peak_used_bytes;
+}
+
 /* Time passes: the budget and the remembered peak sink, for each period in which nobody came, too. */
 static void tick(uint64_t now_ms) {
-    /* relaxed: it is looked at again under the lock */
-    uint64_t before_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
-    if (now_ms < before_ms + period_ms() && used_bytes() <= vt_racy_read(vt__pool.peak_used_bytes))
-        return;
+    if (!is_tick_due(now_ms)) return;
     vt_lock(&vt__pool.lock);
     /* another thread may have looked at the clock after us, and been here before us */
     uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);

@@ -19,7 +19,8 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELVES_BLOCKS);
-    for (unsigned i = 0; i < VT_N_MEDIUM; i++) classes[VT_N_SMALL + i].n_cached += (uint64_t)h->magazines.n[i];
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++)
+        classes[VT_N_SMALL + i].n_cached += (uint64_t)h->magazines.n[i];
     for (unsigned k = 0; k < vt_min(h->parcel.n, VT_PARCEL_BLOCKS); k++)
         classes[h->parcel.cls[k] % VT_N_CLASSES].n_cached++;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)

@@ -50,7 +50,8 @@ static void halve(struct stock *k, unsigned n_slices) {
     unsigned n = (k->n + 1u) / 2;
     k->n_gone += n;
     k->n_fetches = 0;
-    if (k->n_gone >= GONE_MAX) { /* nobody wants them here: they go together, but few are kept for that */
+    if (k->n_gone >=
+        GONE_MAX) { /* nobody wants them here: they go together, but few are kept for that */
         k->most = FETCH_MIN;
         n = k->n;
     }

@@ -31,8 +31,8 @@ TEST(slab, a_class_that_was_filled_and_emptied_leaves_little) {
         vt__heap_audit();
         free_blocks(b);
         vt__heap_audit();
-        size_t n_left =
-            k->n_slices * (c < VT_N_SMALL ? 1u : (unsigned)vt__tls.real->magazines.n[c - VT_N_SMALL]);
+        size_t n_left = k->n_slices *
+                        (c < VT_N_SMALL ? 1u : (unsigned)vt__tls.real->magazines.n[c - VT_N_SMALL]);
         assert_true_msg(n_used_slices() <= before + n_left,
                         "class %u: expected at most %zu slices, seen %zu", c, before + n_left,
                         n_used_slices());
