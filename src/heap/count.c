@@ -51,6 +51,7 @@ VT_INLINE uint32_t settle(struct heap *h, unsigned cls) {
     uint64_t bytes = (d->left - to_come) * vt__class_bytes(cls);
     h->bytes.allocated += bytes;
     h->small_allocated += bytes;
+    h->listed_bytes -= bytes;
     d->left = to_come;
     return n_ready;
 }
@@ -59,6 +60,7 @@ void vt__draws_settle(struct heap *h, unsigned cls) { (void)settle(h, cls); }
 
 /* Heaps of own.c use the countdowns without a refill: `used` does not know of these. */
 uint64_t vt__draws_settle_all(struct heap *h) {
+    VT_AUDIT(vt__draws_are_valid(h));
     uint64_t n_bytes = 0;
     uint64_t used = h->own_caches == NULL ? h->used : ~UINT64_C(0);
     for (; used != 0; used &= used - 1) {
@@ -68,16 +70,18 @@ uint64_t vt__draws_settle_all(struct heap *h) {
     return n_bytes;
 }
 
-VT_INLINE uint64_t taken_bytes(const struct heap *h, uint64_t classes) {
-    uint64_t n = h->bytes.allocated;
-    for (; classes != 0; classes &= classes - 1) {
-        unsigned c = (unsigned)__builtin_ctzll(classes);
-        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
-    }
-    return n;
+uint64_t vt__draws_taken_bytes(const struct heap *h) {
+    return h->bytes.allocated + h->listed_bytes;
 }
 
-uint64_t vt__draws_taken_bytes(const struct heap *h) { return taken_bytes(h, ~UINT64_C(0)); }
+#ifdef VT_WITH_AUDIT
+bool vt__draws_are_valid(const struct heap *h) {
+    uint64_t n = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
+    return n == h->listed_bytes;
+}
+#endif
 
 /* ---- freed ---- */
 
@@ -125,7 +129,7 @@ VT_COLD bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n
 /* Nothing is freed by this count but what a walk saw; what waits in lists counts as in use. */
 static int64_t in_use_at_most(const struct heap *h) {
     return h->left_bytes +
-           (int64_t)(taken_bytes(h, h->used) - h->bytes.freed - vt__magazines_bytes(h));
+           (int64_t)(vt__draws_taken_bytes(h) - h->bytes.freed - vt__magazines_bytes(h));
 }
 
 int64_t vt__heap_in_use(bool wants_walk) {
@@ -164,6 +168,7 @@ static void empty_lists(struct heap *h) {
     vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     (void)vt__draws_settle_all(h);
     for (unsigned c = 0; c < VT_N_SMALL; c++) h->countdown[c] = h->draw[c].left = 0;
+    h->listed_bytes = 0;
 }
 
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted) {
