@@ -677,6 +677,10 @@ void vt__slices_give_end(slab_id first, size_t n_slices) {
     give(first, n_slices, /* is_clean */ vt__purge_cut(first, n_slices));
 }
 
+void vt__slices_give_unused(slab_id first, size_t n_slices, bool was_cleared) {
+    give(first, n_slices, /* is_clean */ vt__purge_unused(first, n_slices, was_cleared));
+}
+
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more) {
     size_t end = first + n_slices;
     size_t last = (end - 1) / VT_CHUNK_SLICES;

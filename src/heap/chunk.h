@@ -80,6 +80,7 @@ void vt__purge_after_take(size_t n_clean_slices);
 void vt__purge_after_give(uint64_t now_ms);
 /* Slices in use that realloc is about to cut off a run: true when they went back to the system, and are clean. No lock held. */
 bool vt__purge_cut(slab_id first, size_t n_slices);
+bool vt__purge_unused(slab_id first, size_t n_slices, bool was_cleared); /* the same, calloc's */
 void vt__hugepages_consider(size_t chunk); /* slices of it were just taken; no lock held */
 bool vt__hugepages_fill(size_t chunk);     /* does its first touch make all of it resident? */
 /* Slices of it, or all, are about to be purged. No lock held. */

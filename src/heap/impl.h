@@ -100,6 +100,8 @@ enum slab_state {
     SLAB_SAMPLED /* a LARGE run */
 };
 
+enum slab_zero { ZERO_UNKNOWN, ZERO_AS_IT_CAME, ZERO_CLEARED /* by us: it is all resident */ };
+
 /* A slab is named by the index of its first slice; 0 is no slab (slice 0 is never handed out). */
 typedef uint32_t slab_id;
 
@@ -114,7 +116,8 @@ struct slab {
     uint8_t delta; /* slices back to the first one */
     /* owner only */
     uint8_t state;
-    bool was_zero; /* uncarved memory is known to be zero */
+    uint8_t
+        was_zero; /* enum slab_zero: what is known of uncarved memory. LARGE: of all of it, if calloc asked */
     uint32_t
         room; /* LARGE: OS pages of the block. Else local frees until the slab wants attention: wake-up when FULL, empty otherwise */
     struct block *
@@ -293,8 +296,13 @@ struct heap {
     struct peak peak;        /* see peak.c */
     uint64_t used;           /* bit per class: it had a slab, or a block of the common heap */
     struct vt_pace pace;     /* of walks through them */
-    uint64_t dialect_word;   /* src/dialect's, 0 for a new thread */
-    uint8_t sampling;        /* enum vt_thread_sampling */
+    struct unused {
+        uint16_t n_used;    /* tries in a row that found the block used */
+        uint16_t n_to_pass; /* blocks until the next try */
+        bool is_trying;
+    } unused;                         /* see vt__purge_unused */
+    uint64_t dialect_word;            /* src/dialect's, 0 for a new thread */
+    uint8_t sampling;                 /* enum vt_thread_sampling */
     void *probe_slot[VT_PROBE_SLOTS]; /* probe/'s; see heap.h */
     struct own_cache *own_caches;     /* see own_cache.h; NULL: none was needed yet */
     struct vt_tls *tls;               /* of its thread; under the heaps lock */
@@ -435,6 +443,8 @@ void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices);
 unsigned vt__slices_take_resident(unsigned n, unsigned n_slices, slab_id *out);
 /* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
 void vt__slices_give_end(slab_id first, size_t n_slices);
+/* A run of which its program perhaps used little. was_cleared: calloc wrote to all of it. */
+void vt__slices_give_unused(slab_id first, size_t n_slices, bool was_cleared);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
 bool vt__slices_extend(slab_id first, size_t n_slices, size_t n_more);
 void vt__slices_zero(

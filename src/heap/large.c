@@ -41,6 +41,7 @@ static void *alloc(struct vt_tract *t, size_t n_bytes, size_t align_slices, size
     s->cls = VT_CLASS_NONE;
     s->state = SLAB_FREE; /* not sampled */
     s->free = NULL;
+    s->was_zero = !zero ? ZERO_UNKNOWN : is_zero ? ZERO_AS_IT_CAME : ZERO_CLEARED;
     s->carved = skipped;
     s->held_slices = (uint32_t)n_slices;
     set_size(s, vt_max(n_bytes, 1));
@@ -86,7 +87,10 @@ void vt__large_free(struct slab *s, void *p) {
     if (vt_unlikely(s->state == SLAB_SAMPLED)) end_sample(s, p);
     if (vt_unlikely(vt_racy_read(s->free) != NULL)) vt__own_forget_run(s);
     s->carved = 0;
-    vt__slices_give(vt__slab_id(s), s->run_slices);
+    if (s->was_zero != ZERO_UNKNOWN)
+        vt__slices_give_unused(vt__slab_id(s), s->run_slices, s->was_zero == ZERO_CLEARED);
+    else
+        vt__slices_give(vt__slab_id(s), s->run_slices);
 }
 
 /* A block that shrinks gives its end back at once if that is worth the way to the lock, and perhaps a system call: 256 KiB, or a
@@ -143,6 +147,7 @@ bool vt__large_resize(struct slab *s, size_t n_bytes) {
         else if (!vt__slices_extend(vt__slab_id(s), s->run_slices, n_more))
             return false;
         s->run_slices = (uint32_t)n_slices;
+        s->was_zero = ZERO_UNKNOWN;
     }
     s->held_slices = (uint32_t)vt_max(s->held_slices, slices_for(n_bytes));
     set_size(s, n_bytes);

@@ -26,6 +26,11 @@
 #define CUTS_BYTES MiB(256) /* and so much that realloc cut off, in pieces from .. to: */
 #define CUT_MIN_BYTES KiB(256)
 #define CUT_LARGE_BYTES MiB(128)
+/* What calloc handed out and nobody used: */
+#define UNUSED_MIN_SLICES 8
+#define UNUSED_NS 2000 /* for the call, and each slice; one that was used takes ten times as long */
+#define UNUSED_SLICE_NS 100
+#define UNUSED_TRIES_MAX 3u /* 64, 512 and 4096 are left out after so many that found it used */
 
 static size_t dirty_bytes(void) {
     return atomic_load_explicit(&vt__pool.dirty_slices, memory_order_relaxed) << VT_SLICE_SHIFT;
@@ -262,11 +267,10 @@ static bool may_purge_cut(size_t n_bytes, uint64_t now_ms) {
     return n_bytes >= CUT_LARGE_BYTES || may_spend(&cuts, n_bytes, CUTS_BYTES, now_ms);
 }
 
-bool vt__purge_cut(slab_id first, size_t n_slices) {
-    uint64_t now_ms = vt__os_now_ms();
+/* Slices of a run, which are in use so far; no regret: to want them again is another wish. */
+static bool purge_run(slab_id first, size_t n_slices, uint64_t now_ms) {
     size_t n_bytes = n_slices << VT_SLICE_SHIFT;
     size_t end = first + n_slices;
-    if (!may_purge_cut(n_bytes, now_ms)) return false;
     for (size_t i = first / VT_CHUNK_SLICES; i * VT_CHUNK_SLICES < end; i++)
         vt__hugepages_withdraw(i, /* is_whole */ i * VT_CHUNK_SLICES >= first &&
                                       (i + 1) * VT_CHUNK_SLICES <= end);
@@ -275,9 +279,38 @@ bool vt__purge_cut(slab_id first, size_t n_slices) {
         return false;
     }
     vt_lock(&vt__pool.lock);
-    vt__pool.purged_bytes += n_bytes; /* no regret: to want it again is another wish */
+    vt__pool.purged_bytes += n_bytes;
     vt__pool.n_purges++;
     vt_unlock(&vt__pool.lock);
+    return true;
+}
+
+bool vt__purge_cut(slab_id first, size_t n_slices) {
+    uint64_t now_ms = vt__os_now_ms();
+    return may_purge_cut(n_slices << VT_SLICE_SHIFT, now_ms) && purge_run(first, n_slices, now_ms);
+}
+
+/* Programs ask calloc for large tables of which they use little. Memory that came zero from the system and was not touched is still
+ * zero, but nothing tells us so at a price below that of clearing it. To give it back costs next to nothing where there is nothing to
+ * give, and then calloc need not clear it. So that is tried, and timed. Where it took long the pages were in use, and would better have
+ * been kept: that thread's next tries come later and later. What calloc has cleared itself tells nothing about the program. */
+bool vt__purge_unused(slab_id first, size_t n_slices, bool was_cleared) {
+    struct heap *h = vt__tls.real;
+    uint64_t now_ms = vt__os_now_ms();
+    if (h == NULL || n_slices < UNUSED_MIN_SLICES || was_refused_lately(now_ms)) return false;
+    struct unused *u = &h->unused;
+    if (u->n_to_pass > 0) {
+        u->n_to_pass--;
+        return false;
+    }
+    if (was_cleared && u->is_trying) return false;
+    uint64_t begin_ns = vt__os_now_ns();
+    if (!purge_run(first, n_slices, now_ms)) return false;
+    u->is_trying = was_cleared; /* until one comes back that calloc got from there */
+    if (was_cleared) return true;
+    bool was_used = vt__os_now_ns() - begin_ns > UNUSED_NS + n_slices * UNUSED_SLICE_NS;
+    u->n_used = (uint16_t)vt_min(was_used ? u->n_used + 1u : 0, UNUSED_TRIES_MAX);
+    u->n_to_pass = (uint16_t)(was_used ? 8u << 3 * u->n_used : 0);
     return true;
 }
 

@@ -125,7 +125,7 @@ struct slab *vt__slab_new_in(struct vt_tract *t, uintptr_t owner, unsigned cls) 
     s->carved = 0;
     s->cls = (uint8_t)cls;
     s->delta = 0;
-    s->was_zero = is_zero;
+    s->was_zero = is_zero ? ZERO_AS_IT_CAME : ZERO_UNKNOWN;
     for (unsigned i = 1; i < k->n_slices; i++) {
         s[i].delta = (uint8_t)i;
         s[i].cls = VT_CLASS_NONE;
@@ -430,7 +430,7 @@ struct block *vt__slab_take(struct slab *s, bool *is_zero) {
         s->room++;
     } else {
         if (s->carved == class_of_slab(s)->capacity) return NULL;
-        *is_zero = s->was_zero;
+        *is_zero = s->was_zero != ZERO_UNKNOWN;
         b = fresh_block(s);
     }
     clear_free_bit(s, b);
@@ -507,7 +507,7 @@ void vt__slab_start_over(struct slab *s) {
     struct heap *h = owner_of(s);
     s->free = NULL;
     s->carved = 0;
-    s->was_zero = true;
+    s->was_zero = ZERO_AS_IT_CAME;
     clear_free_bits(s);
     if (s->state == SLAB_CURRENT) {
         s->room = 1;

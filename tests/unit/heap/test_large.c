@@ -1,4 +1,6 @@
 /* test_large.c - blocks above 64 KiB: they grow and shrink in place, move without copying, and align to anything. */
+#include <sys/mman.h>
+
 #include "look.h"
 
 static size_t slices_for_bytes(size_t n) { return (n + VT_SLICE - 1) / VT_SLICE; }
@@ -207,6 +209,45 @@ TEST(large, calloc_is_zero_whatever_was_there_before) {
         memset(p, 0xdd, n / 10 * 10);
         vt__free(p);
     }
+}
+
+/* Few pages are touched: most are zero as they came, and calloc does not make them resident. Which pages the kernel says. */
+static size_t n_resident(void *p, size_t n_bytes) {
+    static unsigned char page[MiB(4) / VT_OS_PAGE];
+    size_t n = 0;
+    assert_int_equal(mincore(p, n_bytes, page), 0);
+    for (size_t i = 0; i < n_bytes / VT_OS_PAGE; i++) n += page[i] & 1;
+    return n;
+}
+
+TEST_WITH(large, what_calloc_gave_and_nobody_used_stays_zero_without_clearing, "VITRINE_SAMPLE=0") {
+    char *before = vt__malloc(MiB(4));
+    __builtin_memset(before, 1, MiB(4));
+    vt__free(before);
+    size_t n = SIZE_MAX;
+    for (int i = 0; i < 200 && n > 2; i++) { /* the first tries may have been slow */
+        char *p = vt__calloc(1, MiB(4));
+        p[MiB(2)] = 1;
+        n = n_resident(p, MiB(4));
+        vt__free(p);
+    }
+    assert_true_msg(n <= 2, "expected 1 or 2 resident pages, seen %zu", n);
+    char *p = vt__calloc(1, MiB(4));
+    check_zero(p, MiB(4));
+    vt__free(p);
+}
+
+/* A program that uses all of it keeps its pages, but for a try now and then. */
+TEST_WITH(large, what_calloc_gave_and_was_used_is_kept, "VITRINE_SAMPLE=0") {
+    size_t n_purges = vt__pool.n_purges;
+    for (int i = 0; i < 1000; i++) {
+        char *p = vt__calloc(1, MiB(2));
+        check_zero(p, VT_OS_PAGE);
+        __builtin_memset(p, 1, MiB(2));
+        vt__free(p);
+    }
+    assert_true_msg(vt__pool.n_purges - n_purges <= 20, "expected at most 20 purges, seen %zu",
+                    vt__pool.n_purges - n_purges);
 }
 
 TEST(large, a_block_that_moved_leaves_zero_or_nothing_to_calloc) {
