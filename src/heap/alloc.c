@@ -14,6 +14,7 @@
 #include "vitrine-control.h"
 
 #define POLLS_PER_LOOK 64
+#define STEPS_FROM_BYTES 128
 
 _Atomic uint8_t vt__purge_wants;
 _Atomic bool vt__dump_is_wanted;
@@ -632,9 +633,26 @@ bool vt__heap_block(const void *p, struct vt_heap_block *out) {
     return out->number < vt_racy_read(s->carved);
 }
 
+/* One that grows by little will do so again: a block of a quarter more than it had saves the next copies. */
+static bool grows_by_steps(size_t old_bytes, size_t n_bytes) {
+    return n_bytes > old_bytes && old_bytes >= STEPS_FROM_BYTES &&
+           n_bytes - old_bytes <= old_bytes / 8;
+}
+
+/* The probes are told of what was asked for. */
+static void *alloc_with_room(size_t with_room, size_t n_bytes) {
+    unsigned cls = vt__class_of(with_room);
+    if (cls >= VT_N_SMALL) return take_medium(cls, n_bytes, NULL);
+    struct heap *h = my_heap();
+    if (h == NULL || !vt__enter()) return no_memory(n_bytes);
+    return told(finish(h, take_small(h, cls, n_bytes), n_bytes), n_bytes);
+}
+
 /* A block that grows past a certain size will grow again: it gets a run with free slices behind it, where growing is
  * free of copying. */
 static void *alloc_for_realloc(size_t old_bytes, size_t n_bytes) {
+    if (grows_by_steps(old_bytes, n_bytes) && n_bytes < VT_GROWING_MIN)
+        return alloc_with_room(old_bytes + old_bytes / 4, n_bytes);
     if (n_bytes <= old_bytes || n_bytes < VT_GROWING_MIN) return vt__fast_malloc(n_bytes);
     struct heap *h = my_heap();
     if (h == NULL || !vt__enter()) return no_memory(n_bytes);
@@ -743,6 +761,11 @@ static VT_COLD void *realloc_outside(void *p, size_t n_bytes) {
     return realloc_by_copy(p, vt__brought_usable(p), n_bytes);
 }
 
+/* It neither needs another OS page nor leaves one over, and is no smaller than such a block may be. */
+static bool is_in_last_page(size_t usable, size_t n_bytes) {
+    return n_bytes >= VT_GROWING_MIN && usable - n_bytes < VT_OS_PAGE;
+}
+
 void *vt__realloc(void *p, size_t n_bytes) {
     if (p == NULL) return vt__fast_malloc(n_bytes);
     if (n_bytes == 0) return vt__life_realloc_0(p);
@@ -751,6 +774,7 @@ void *vt__realloc(void *p, size_t n_bytes) {
     if (s == NULL) return realloc_outside(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
+        if (is_in_last_page(usable, n_bytes)) return told_again(p, n_bytes);
         if (!vt__enter()) return no_memory(n_bytes);
         void *to = realloc_large(s, p, n_bytes);
         vt__leave();
