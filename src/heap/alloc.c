@@ -227,20 +227,23 @@ VT_INLINE void *take_medium(unsigned cls, size_t n_bytes, bool *is_zero) {
     return vt_likely(p != NULL) ? p : told(take_medium_slow(cls, n_bytes, is_zero), n_bytes);
 }
 
-/* Counts a large block off; the probes may want to watch it. */
-static void draw_large(struct heap *h, struct slab *s, void *p, size_t n_bytes) {
+/* Counts a large block off. True: the probes want to watch it. */
+static bool is_large_drawn(struct heap *h, const struct slab *s) {
     size_t block_bytes = vt__large_usable(s);
-    unsigned draw = vt__draw_of_large(block_bytes);
-    if (vt_likely(!vt__draw_large(h, draw, block_bytes))) return;
+    return vt_unlikely(vt__draw_large(h, vt__draw_of_large(block_bytes), block_bytes));
+}
+
+static void sample_large(struct heap *h, struct slab *s, void *p, size_t n_bytes) {
+    size_t block_bytes = vt__large_usable(s);
     s->state = SLAB_SAMPLED;
-    vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, draw));
+    vt__probe_allocated(p, n_bytes, block_bytes, vt__draw_again(h, vt__draw_of_large(block_bytes)));
 }
 
 void *vt__take_large(struct heap *h, void *p, size_t n_bytes) {
     if (p == NULL) return NULL;
     struct slab *s = vt__slab(vt__slice_of(p));
     h->bytes.allocated += vt__large_usable(s);
-    draw_large(h, s, p, n_bytes);
+    if (is_large_drawn(h, s)) sample_large(h, s, p, n_bytes);
     return p;
 }
 
@@ -685,11 +688,12 @@ static void note_resized(struct slab *s, void *p, size_t old_bytes, size_t n_byt
     struct heap *h = vt__tls.real;
     if (vt__large_usable(s) == old_bytes) return;
     if (h != NULL) count_resized(h, old_bytes, vt__large_usable(s));
+    bool is_drawn = h != NULL && is_large_drawn(h, s);
     if (vt_unlikely(s->state == SLAB_SAMPLED)) {
         s->state = SLAB_FREE; /* not sampled */
-        (void)vt__probe_freed(p);
+        (void)(is_drawn ? vt__probe_rests(p) : vt__probe_freed(p));
     }
-    if (h != NULL) draw_large(h, s, p, n_bytes);
+    if (is_drawn) sample_large(h, s, p, n_bytes);
 }
 
 /* A large block stays a run: here or, if that is cheaper than a copy, elsewhere. NULL: it does not. What exact mode knows of the

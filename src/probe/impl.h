@@ -40,6 +40,7 @@ struct vt_site_key {
 };
 /* With the lock: found or new; 0: no memory. */
 uint32_t vt__site_of(const struct vt_site_key *key);
+size_t vt__site_bytes(size_t block_bytes); /* what a key has for it */
 /* Without: is site `id` this one, and the calling thread's own? */
 bool vt__site_is(uint32_t id, const struct vt_site_key *key);
 /* What a block of this site stands for that was drawn with `period`; `block_bytes` decides for large ones. */
@@ -76,7 +77,7 @@ uint32_t *vt__slot_record(struct vt_sample_slot *s, const void *p);
 /* A sample that may come again: who takes and gives in turns meets the same block, with the same stack and of the same size. */
 struct vt_again {
     const void *at; /* NULL: none */
-    size_t requested_bytes;
+    size_t requested_bytes, block_bytes;
     struct vt_site_key key;
     unsigned n_drawn;
     uint32_t site;

@@ -160,7 +160,7 @@ static uint32_t take_stack_locked(void) {
 /* What is known of a sample that is being born. */
 struct birth {
     const void *at;
-    size_t requested_bytes;
+    size_t requested_bytes, block_bytes;
     struct vt_site_key key; /* its stack 0: not taken yet */
     unsigned n_drawn;
     uint64_t in_use_bytes; /* in all, if it is the time to look */
@@ -170,7 +170,7 @@ struct birth {
 static void write_down(struct vt_record *r, uint32_t site, double objects, const struct birth *b) {
     r->objects = objects;
     r->requested_bytes = b->requested_bytes;
-    r->block_bytes = b->key.block_bytes;
+    r->block_bytes = b->block_bytes;
     r->born_ms = vt__os_now_ms();
     /* release: pairs with the acquire in vt__sample_next_object */
     atomic_store_explicit(&r->site, site, memory_order_release);
@@ -191,7 +191,7 @@ static uint32_t find_mine(struct vt_sample_slot *slot, const void *p) {
 VT_INLINE bool is_again(const struct vt_again *a, const struct birth *b) {
     return a->at == b->at && a->requested_bytes == b->requested_bytes && a->n_drawn == b->n_drawn &&
            a->key.stack == b->key.stack && a->key.thread == b->key.thread &&
-           a->key.label == b->key.label && a->key.block_bytes == b->key.block_bytes &&
+           a->key.label == b->key.label && a->block_bytes == b->block_bytes &&
            a->period == vt__probe_period() &&
            /* relaxed: the row may be another block's, and another thread's, by now */
            __atomic_load_n(&a->record->at, __ATOMIC_RELAXED) == (uintptr_t)b->at;
@@ -205,14 +205,15 @@ static VT_NOINLINE bool learn(struct vt_sample_slot *slot, struct vt_again *a,
     if (id == 0) return false;
     *a = (struct vt_again){.at = b->at,
                            .requested_bytes = b->requested_bytes,
+                           .block_bytes = b->block_bytes,
                            .key = b->key,
                            .n_drawn = b->n_drawn,
                            .site = site,
                            .period = vt__probe_period(),
                            .record = vt__record(id),
                            .row = vt__site_row(site)};
-    a->share = vt__share_of(b->n_drawn * vt__site_weight(site, a->period, b->key.block_bytes),
-                            b->key.block_bytes, b->requested_bytes);
+    a->share = vt__share_of(b->n_drawn * vt__site_weight(site, a->period, b->block_bytes),
+                            b->block_bytes, b->requested_bytes);
     return true;
 }
 
@@ -221,7 +222,7 @@ static bool remember_again(struct vt_sample_slot *slot, const struct birth *b) {
     struct vt_again *a = vt__slot_again(slot, b->at);
     if (vt_unlikely(!is_again(a, b)) && !learn(slot, a, b)) return false;
     write_down(a->record, a->site, a->share.counts.objects, b);
-    if (vt_unlikely(vt__totals_look(b->in_use_bytes, b->key.block_bytes, /* has_lock */ false)))
+    if (vt_unlikely(vt__totals_look(b->in_use_bytes, b->block_bytes, /* has_lock */ false)))
         vt__site_add(a->site, a->record, &a->share, /* is_peak */ true);
     else
         vt__site_add_mine(a->row, &a->share);
@@ -237,7 +238,7 @@ static bool remember_locked(struct vt_sample_slot *slot, struct birth *b) {
     if (id == 0 && site != 0) id = vt__record_add(b->at);
     if (id == 0) return false;
     struct vt_record *r = vt__record(id);
-    size_t block_bytes = b->key.block_bytes;
+    size_t block_bytes = b->block_bytes;
     double objects =
         b->n_drawn / vt__probability_of((double)block_bytes / (double)vt__probe_period());
     write_down(r, site, objects, b);
@@ -268,10 +269,11 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     struct birth b = {
         .at = p,
         .requested_bytes = n_bytes,
+        .block_bytes = block_bytes,
         .key = {.stack = take_stack(slot),
                 .thread = vt__heap_thread_number(),
                 .label = vt__label_of_thread(),
-                .block_bytes = block_bytes},
+                .block_bytes = vt__site_bytes(block_bytes)},
         .n_drawn = n_drawn,
         /* where they come in turns, of this class no other was in use: that is no peak */
         .in_use_bytes = n_drawn > 1 ? 0 : vt__totals_in_use(slot, block_bytes)};

@@ -54,7 +54,7 @@ static bool is_same(uint32_t id, const void *key) {
 }
 
 /* As if there were classes for large blocks too. */
-static size_t size_apart(size_t block_bytes) {
+size_t vt__site_bytes(size_t block_bytes) {
     if (block_bytes <= VT_MEDIUM_MAX) return block_bytes;
     return vt_round_up(block_bytes, (size_t)1 << (vt_log2(block_bytes - 1) - 3));
 }
@@ -67,7 +67,6 @@ static void note_peak_number(void) {
 
 uint32_t vt__site_of(const struct vt_site_key *wanted) {
     struct vt_site_key key = *wanted;
-    key.block_bytes = size_apart(key.block_bytes);
     if (sites.rows.n >= SITES_WITH_THREADS) key.thread = 0;
     uint32_t id = vt__index_find(&by_key, hash_key(&key), is_same, &key);
     if (id != 0) return id;
@@ -205,6 +204,8 @@ void vt__sites_new_peak(void) {
 
 double vt__site_weight(uint32_t id, uint64_t period, size_t block_bytes) {
     struct vt_box_site *s = site(id);
+    if (block_bytes > VT_MEDIUM_MAX) /* a site has several sizes */
+        return 1 / vt__probability_of((double)block_bytes / (double)period);
     if (vt_likely(s->weighed_period == period)) return s->weight;
     s->weight = 1 / vt__probability_of((double)block_bytes / (double)period);
     s->weighed_period = period;
