@@ -32,6 +32,10 @@ if [ "${1:-}" = known ]; then # in a namespace of its own
 fi
 
 links "$TMP/own" "$(installed "$TMP/own")"
+readme=$TMP/own/share/doc/vitrine/README.md
+for place in $(sed 's/](/\n](/g' "$readme" | sed -n 's/^](\([^):]*\)).*/\1/p'); do
+    [ -e "$(dirname "$readme")/$place" ] || fail "the README that is installed names '$place', which is not"
+done
 line=$(DESTDIR=$TMP/other installed /usr)
 [ "$line" != "" ] && [ -e "$TMP/other/usr/bin/vitrine" ] || fail "DESTDIR: expected a line and files, saw '$line'"
 "$VT_SRC/scripts/installed" /dev/null 2>/dev/null
