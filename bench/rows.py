@@ -102,14 +102,31 @@ def batch(n, order, work):
                f"{n} blocks of 16-1023 bytes, all freed {order}")
 
 
+def batch_anew(n, work):
+    return Row(f"batch-{n}-anew", "single", f"batch {n} anew {{work}}", work,
+               f"{n} blocks of 16-1024 bytes, freed shuffled, other sizes each time")
+
+
 def replace(n, work):
     return Row(f"replace-{n}", "single", f"replace {n} {{work}}", work,
                f"random replacement in {n} live objects of 16-472 bytes")
 
 
 def turnover(n, work):
-    return Row(f"turnover-{n}", "multi", f"turnover {n} {{work}}", work,
+    return Row(f"turnover-{n}", "multi", f"turnover {n} 16 511 {{work}}", work,
                f"{n} chains of threads that die and leave 1000 live objects to a successor")
+
+
+def turnover_16k(n, work):
+    return Row(f"turnover-16K-{n}", "multi", f"turnover {n} 8 16384 {{work}}", work,
+               f"{n} such chains, objects of 8 bytes to 16 KiB")
+
+
+def rings(n, burst, work):
+    beside = f", and {burst} at once from the main thread" if burst else ""
+    return Row(f"rings-{n}" + ("-burst" if burst else ""), "multi",
+               f"rings {n} {burst} {{work}}", work,
+               f"{n} threads fill 10000 blocks of 16-512 bytes, keep a moving fifth{beside}")
 
 
 def frag(name, how, size, mib, what):
@@ -134,6 +151,8 @@ ROWS = [
     batch(100000, "reversed", 9_000_000),
     batch(100000, "shuffled", 9_000_000),
 
+    batch_anew(10000, 14_000_000),
+
     replace(100, 30_000_000),
     replace(2000, 30_000_000),
     replace(20000, 24_000_000),
@@ -147,18 +166,24 @@ ROWS = [
         "one buffer grows to 1 MiB by steps of 1/64"),
     Row("realloc-step-4x256K", "single", "grow step 4 256 {work}", 3_000,
         "four buffers grow in turn to 256 KiB by steps of 1/64"),
+    Row("realloc-by-64", "single", "grow 64 1 64 {work}", 40_000,
+        "one buffer grows to 64 KiB by 64 bytes at a time"),
     Row("realloc-double-64M", "single", "grow double 1 65536 {work}", 24,
         "one buffer doubles from 16 bytes to 64 MiB"),
     Row("calloc-small", "single", "zeroed 16 6 2000 {work}", 16_000_000,
         "calloc of 16-1023 bytes, 2000 live, random replacement"),
     Row("calloc-large", "single", "zeroed 65536 6 8 {work}", 3_000,
         "calloc of 64 KiB to 4 MiB, 8 live, each page read and written"),
+    Row("calloc-untouched", "single", "untouched 1048576 {work}", 120_000,
+        "calloc and free of 1 MiB that nobody looks at"),
     Row("aligned-64", "single", "aligned 64 {work}", 16_000_000,
         "aligned_alloc(64), 64-256 bytes, 1000 live"),
     Row("aligned-4096", "single", "aligned 4096 {work}", 7_000_000,
         "aligned_alloc(4096), 4-16 KiB, 1000 live"),
     Row("aligned-posix", "single", "aligned posix {work}", 10_000_000,
         "posix_memalign at 32-1024, 16 bytes to 4 KiB, 1000 live"),
+    Row("aligned-mixed", "single", "aligned mixed {work}", 6_000_000,
+        "posix_memalign at 64-4096, 16 bytes to 4 KiB, 1000 live, all sizes equally likely"),
     Row("large-64K-1M", "single", "large 64 4 16 {work}", 70_000,
         "blocks of 64 KiB to 1 MiB, 16 live, each page written"),
     Row("large-1M-32M", "single", "large 1024 5 8 {work}", 400,
@@ -170,11 +195,28 @@ ROWS = [
         "the same with blocks of 16-1023 bytes"),
     Row("prodcons-2:2-mixed", "multi", "prodcons 2 2 0 {work}", 6_000_000,
         "two threads allocate, two free, 16-1023 bytes"),
+    Row("prodcons-1:4-mixed", "multi", "prodcons 1 4 0 {work}", 6_000_000,
+        "one thread allocates for all, four free, 16-1023 bytes"),
+    Row("chain-64", "multi", "chain 64 {work}", 20_000_000,
+        "one thread allocates, another passes on and adds its own, a third frees, 64 bytes"),
+    Row("chain-mixed", "multi", "chain 0 {work}", 10_000_000,
+        "the same with blocks of 16-1023 bytes"),
     turnover(1, 24_000_000),
     turnover(2, 24_000_000),
     turnover(8, 24_000_000),
+    turnover_16k(1, 8_000_000),
+    turnover_16k(2, 6_400_000),
+    turnover_16k(8, 6_400_000),
+    turnover_16k(32, 5_120_000),
+    rings(1, 0, 24_000_000),
+    rings(4, 0, 24_000_000),
+    rings(16, 0, 16_000_000),
+    rings(4, 100_000, 16_000_000),
+    rings(16, 100_000, 12_000_000),
     Row("short-threads", "multi", "short_threads {work}", 12_000,
         "threads that allocate 32 small objects and end, four at a time"),
+    Row("own-size-16", "multi", "own_size 16 {work}", 30_000_000,
+        "16 threads, each with a size of its own from 16 bytes to 32 KiB, 500 live each"),
     Row("stress-2", "multi", "stress 2 {work}", 12_000_000,
         "two threads, mixed sizes to 128 KiB, one object in four changes hands"),
     Row("stress-8", "multi", "stress 8 {work}", 12_000_000,

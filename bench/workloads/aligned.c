@@ -1,7 +1,8 @@
 /* aligned.c - aligned blocks, in a live set of 1000 in which random ones are replaced.
  *
- * aligned_alloc with the ALIGNMENT given (sizes are one to four times that), or posix_memalign with
- * alignments of 32 to 1024 bytes and sizes of 16 bytes to 4 KiB when ALIGNMENT is "posix". A
+ * aligned_alloc with the ALIGNMENT given (sizes are one to four times that), or posix_memalign when
+ * ALIGNMENT is a word. "posix": alignments of 32 to 1024 bytes, sizes of 16 bytes to 4 KiB, each
+ * doubling equally likely; "mixed": alignments of 64 to 4096, all sizes to 4 KiB equally likely. A
  * misaligned block is counted, not fatal: mimalloc 2.0.9 returns some (its issue 700), and the row
  * shall still compare; run.py shows the count.
  */
@@ -16,12 +17,22 @@ static void *checked(void *p, size_t alignment) {
     return p;
 }
 
+static void *posix_aligned(size_t alignment, size_t size) {
+    void *p = NULL;
+    if (posix_memalign(&p, alignment, size)) return NULL;
+    return checked(p, alignment);
+}
+
 static void *posix_block(struct rng *r, size_t *size) {
     size_t alignment = (size_t)32 << rng_below(r, 6);
-    void *p = NULL;
     *size = rng_log_size(r, 16, 8);
-    if (posix_memalign(&p, alignment, *size)) return NULL;
-    return checked(p, alignment);
+    return posix_aligned(alignment, *size);
+}
+
+static void *mixed_block(struct rng *r, size_t *size) {
+    size_t alignment = (size_t)64 << rng_below(r, 7);
+    *size = 16 + rng_below(r, KiB(4) - 15);
+    return posix_aligned(alignment, *size);
 }
 
 static void *aligned_block(struct rng *r, size_t alignment, size_t *size) {
@@ -30,8 +41,9 @@ static void *aligned_block(struct rng *r, size_t alignment, size_t *size) {
 }
 
 int main(int argc, char **argv) {
-    need_args(argc, 2, "aligned ALIGNMENT|posix REPLACEMENTS");
-    size_t alignment = strcmp(argv[1], "posix") == 0 ? 0 : number(argv[1]);
+    need_args(argc, 2, "aligned ALIGNMENT|posix|mixed REPLACEMENTS");
+    bool is_posix = strcmp(argv[1], "posix") == 0, is_mixed = strcmp(argv[1], "mixed") == 0;
+    size_t alignment = is_posix || is_mixed ? 0 : number(argv[1]);
     uint64_t n = number(argv[2]), bytes = 0;
     struct rng r = rng_seeded(4);
 
@@ -40,7 +52,9 @@ int main(int argc, char **argv) {
         void **slot = &live[rng_below(&r, N_LIVE)];
         size_t size;
         free(*slot);
-        void *p = alignment ? aligned_block(&r, alignment, &size) : posix_block(&r, &size);
+        void *p = is_posix   ? posix_block(&r, &size)
+                  : is_mixed ? mixed_block(&r, &size)
+                             : aligned_block(&r, alignment, &size);
         *slot = touched(p, i);
         bytes += size;
     }

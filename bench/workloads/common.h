@@ -115,7 +115,7 @@ static inline void *must(void *p) {
     return p;
 }
 
-/* Writes the first word, as the constructor of any object does. Blocks are 16 bytes or more. */
+/* Writes the first word, as the constructor of any object does. Blocks are 8 bytes or more. */
 static inline void *touched(void *p, uint64_t stamp) {
     *(uint64_t *)must(p) = stamp;
     keep(p);

@@ -1,27 +1,12 @@
 /* prodcons.c - producers allocate, consumers in other threads read and free.
  *
- * Blocks travel in batches through one bounded ring. A side that has to wait is woken only when the
- * ring is half full (or half empty), so that the row measures blocks freed by a foreign thread and
- * not the system's sleeping and waking.
+ * Blocks travel in batches through one queue, see queue.h.
  */
-#include "common.h"
-#include <pthread.h>
+#include "queue.h"
 
-enum { BATCH = 256, RING = 32, THREADS_MAX = 16 };
+enum { THREADS_MAX = 16 };
 
-struct batch {
-    void *block[BATCH];
-};
-
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t half_full, half_empty;
-    unsigned first, n_batches;
-    unsigned n_producing; /* producers still at work */
-    struct batch slot[RING];
-} ring = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .half_full = PTHREAD_COND_INITIALIZER,
-          .half_empty = PTHREAD_COND_INITIALIZER};
+static struct queue queue;
 
 struct worker {
     pthread_t thread;
@@ -32,35 +17,6 @@ struct worker {
     uint64_t n_freed, sum;
 };
 
-static void ring_put(const struct batch *b) {
-    pthread_mutex_lock(&ring.lock);
-    while (ring.n_batches == RING) pthread_cond_wait(&ring.half_empty, &ring.lock);
-    ring.slot[(ring.first + ring.n_batches++) % RING] = *b;
-    if (ring.n_batches >= RING / 2) pthread_cond_signal(&ring.half_full);
-    pthread_mutex_unlock(&ring.lock);
-}
-
-static void ring_close_one(void) {
-    pthread_mutex_lock(&ring.lock);
-    if (--ring.n_producing == 0) pthread_cond_broadcast(&ring.half_full);
-    pthread_mutex_unlock(&ring.lock);
-}
-
-/* False when the ring is empty and no producer is left. */
-static bool ring_get(struct batch *b) {
-    pthread_mutex_lock(&ring.lock);
-    while (ring.n_batches == 0 && ring.n_producing > 0)
-        pthread_cond_wait(&ring.half_full, &ring.lock);
-    bool got = ring.n_batches > 0;
-    if (got) {
-        *b = ring.slot[ring.first];
-        ring.first = (ring.first + 1) % RING;
-        if (--ring.n_batches <= RING / 2) pthread_cond_signal(&ring.half_empty);
-    }
-    pthread_mutex_unlock(&ring.lock);
-    return got;
-}
-
 static void *produce(void *arg) {
     struct worker *w = arg;
     struct batch b;
@@ -68,9 +24,9 @@ static void *produce(void *arg) {
     for (uint64_t i = 0; i < w->n_batches; i++) {
         for (unsigned j = 0; j < BATCH; j++)
             b.block[j] = touched(malloc(w->size ? w->size : rng_log_size(&w->rng, 16, 6)), i + j);
-        ring_put(&b);
+        queue_put(&queue, &b);
     }
-    ring_close_one();
+    queue_close_one(&queue);
     return NULL;
 }
 
@@ -78,7 +34,7 @@ static void *consume(void *arg) {
     struct worker *w = arg;
     struct batch b;
     pin_to_processor(w->processor);
-    while (ring_get(&b)) {
+    while (queue_get(&queue, &b)) {
         for (unsigned j = 0; j < BATCH; j++) {
             w->sum += *(uint64_t *)b.block[j];
             free(b.block[j]);
@@ -95,7 +51,7 @@ int main(int argc, char **argv) {
     if (n_producers == 0 || n_consumers == 0 || n_workers > THREADS_MAX) return 2;
 
     static struct worker worker[THREADS_MAX];
-    ring.n_producing = n_producers;
+    queue_open(&queue, n_producers);
     for (unsigned i = 0; i < n_workers; i++) {
         struct worker *w = &worker[i];
         w->processor = i < n_producers ? 2 * i : 2 * (i - n_producers) + 1;

@@ -2,13 +2,14 @@
  *
  * After the server simulation of Larson and Krishnan: each chain owns a live set and replaces
  * random objects in it; after a while its thread starts a successor, hands the set over and ends.
- * The successor frees what a dead thread allocated. One chain per THREADS.
+ * The successor frees what a dead thread allocated. One chain per THREADS. Sizes are LEAST to MOST
+ * bytes, all equally likely.
  */
 #include "common.h"
 #include <pthread.h>
 #include <semaphore.h>
 
-enum { N_LIVE = 1000, SIZE_LEAST = 16, SIZE_SPAN = 496, PER_GENERATION = 20000, CHAINS_MAX = 64 };
+enum { N_LIVE = 1000, PER_GENERATION = 20000, CHAINS_MAX = 64 };
 
 struct chain {
     unsigned processor; /* of its first thread; successors inherit it */
@@ -19,6 +20,7 @@ struct chain {
     void *live[N_LIVE];
 };
 
+static uint32_t size_least, n_sizes; /* written once by main() */
 static sem_t n_ended;
 
 static void *generation(void *arg);
@@ -36,7 +38,7 @@ static void *generation(void *arg) {
     for (unsigned i = 0; i < PER_GENERATION; i++) {
         uint64_t draw = rng_next(&c->rng);
         void **slot = &c->live[scaled_high(draw, N_LIVE)];
-        size_t size = SIZE_LEAST + scaled_low(draw, SIZE_SPAN);
+        size_t size = size_least + scaled_low(draw, n_sizes);
         free(*slot);
         *slot = touched(malloc(size), i);
         c->bytes += size;
@@ -49,10 +51,12 @@ static void *generation(void *arg) {
 }
 
 int main(int argc, char **argv) {
-    need_args(argc, 2, "turnover THREADS REPLACEMENTS");
+    need_args(argc, 4, "turnover THREADS LEAST MOST REPLACEMENTS");
     unsigned n_chains = (unsigned)number(argv[1]);
     if (n_chains == 0 || n_chains > CHAINS_MAX) return 2;
-    uint64_t n_generations = number(argv[2]) / PER_GENERATION / n_chains;
+    size_least = (uint32_t)number(argv[2]);
+    n_sizes = (uint32_t)number(argv[3]) - size_least + 1;
+    uint64_t n_generations = number(argv[4]) / PER_GENERATION / n_chains;
     if (n_generations == 0) n_generations = 1;
 
     static struct chain chain[CHAINS_MAX];

@@ -199,10 +199,10 @@ VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is
     bool unused;
     struct heap *h = my_heap();
     if (vt_unlikely(h == NULL || !vt__enter())) return no_memory(n_bytes);
-    if (vt_unlikely(--h->draw[cls].countdown == 0) && vt__draw_medium(h, cls))
+    if (vt_unlikely(--h->countdown[cls] == 0) && vt__draw_medium(h, cls))
         return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused),
                       n_bytes);
-    struct block *b = magazine_take(magazine_of(h, cls), cls); /* it may have been the countdown */
+    struct block *b = magazine_take(h, cls); /* it may have been the countdown */
     return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero), n_bytes);
 }
 
@@ -215,9 +215,9 @@ VT_INLINE struct heap *undisturbed_heap(void) {
 /* NULL: it takes the slow way. The malloc is counted then, if the thread has a heap. */
 VT_INLINE void *take_medium_fast(unsigned cls) {
     struct heap *h = undisturbed_heap();
-    if (vt_unlikely(h == NULL) || vt_unlikely(h->draw[cls].countdown == 1)) return NULL;
-    struct block *b = magazine_take(magazine_of(h, cls), cls);
-    if (vt_likely(b != NULL)) h->draw[cls].countdown--;
+    if (vt_unlikely(h == NULL) || vt_unlikely(h->countdown[cls] == 1)) return NULL;
+    struct block *b = magazine_take(h, cls);
+    if (vt_likely(b != NULL)) h->countdown[cls]--;
     return b;
 }
 
@@ -467,17 +467,17 @@ VT_NOINLINE static void free_rare(struct slab *s, uintptr_t owner, void *p) {
 /* In a signal handler the block is put aside: there may be no slot for it. */
 VT_NOINLINE static void free_to_full_magazine(struct heap *h, struct slab *s, struct block *b) {
     unsigned cls = s->cls;
-    struct magazine *m = magazine_of(h, cls);
+    size_t m = magazine_of(cls);
     if (!vt__enter()) {
         defer(b);
         return;
     }
-    if (m->n >= m->most) vt__magazine_overflow(h, cls);
-    if (m->n < m->most) {
-        magazine_put(m, b);
+    if (h->magazines.n[m] >= h->magazines.most[m]) vt__magazine_overflow(h, cls);
+    if (h->magazines.n[m] < h->magazines.most[m]) {
+        magazine_put(h, m, b);
     } else {
         if (VT_HARDEN > 0) b->mark = shelf_mark(b);
-        vt__medium_give_some(h, cls, &b, 1);
+        vt__medium_pass_on(h, cls, &b, 1);
     }
     vt__leave();
     vt__poll();
@@ -527,17 +527,14 @@ static VT_NOINLINE void free_rest(void *p, struct slab *s, uintptr_t owner) {
 
 /* A medium block, into the magazine. False: there is no room in it, or something is wrong with the block; free_rest() knows. */
 VT_INLINE bool free_medium_fast(struct heap *h, const struct slab *s, struct block *b) {
-    struct magazine *m = magazine_of(h, s->cls);
-    uint32_t n = m->n;
-    if (vt_unlikely(n >= m->most)) return false;
+    size_t m = magazine_of(s->cls);
+    int32_t n = h->magazines.n[m];
+    if (vt_unlikely(n >= h->magazines.most[m])) return false;
     if (VT_HARDEN > 0) {
         size_t k = block_number((uintptr_t)b & (VT_SLICE - 1), s);
         if (vt_unlikely(k >= vt_racy_read(s->carved)) || vt_unlikely(is_shelved(b))) return false;
     }
-    if (VT_HARDEN > 0) b->mark = shelf_mark(b);
-    m->slot[n] = b;
-    atomic_signal_fence(memory_order_release); /* see magazine_put */
-    m->n = n + 1;
+    magazine_put(h, m, b);
     return true;
 }
 

@@ -554,24 +554,19 @@ int vt__slices_take(size_t n_slices, size_t align, unsigned cls, slab_id *first,
     return 0;
 }
 
-/* The lowest n bits of x, or all of it if it has no more. */
-static uint64_t lowest_bits(uint64_t x, unsigned n) {
-    uint64_t bits = 0;
-    for (; x != 0 && n > 0; x &= x - 1, n--) bits |= x & (0 - x);
-    return bits;
-}
-
-unsigned vt__slices_take_resident(unsigned n, slab_id *out) {
+unsigned vt__slices_take_resident(unsigned n, unsigned n_slices, slab_id *out) {
     struct vt_shard *sh = my_shard();
     unsigned got = 0;
     vt_lock(&sh->lock);
-    struct chunk *c = find_chunk(sh, 1, ~UINT64_C(0));
-    uint64_t mask = c != NULL ? lowest_bits(c->free_slices & c->dirty_slices, n) : 0;
-    if (mask != 0) {
-        slab_id first = (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES);
-        use_slices(c, mask);
-        for (; mask != 0; mask &= mask - 1) out[got++] = first + (slab_id)__builtin_ctzll(mask);
+    struct chunk *c = find_chunk(sh, n_slices, ~UINT64_C(0));
+    uint64_t resident = c != NULL ? c->free_slices & c->dirty_slices : 0, mask = 0, starts;
+    while (got < n && (starts = runs_of(resident, n_slices)) != 0) {
+        unsigned first = (unsigned)__builtin_ctzll(starts);
+        out[got++] = (slab_id)((size_t)(c - vt__chunks) * VT_CHUNK_SLICES) + first;
+        mask |= mask_of(first, n_slices);
+        resident &= ~mask;
     }
+    if (c != NULL && mask != 0) use_slices(c, mask);
     vt_unlock(&sh->lock);
     return got;
 }

@@ -41,6 +41,7 @@ extern struct vt_shard
 extern struct vt_pool vt__pool;
 
 VT_INLINE void vt__slices_count(_Atomic size_t *counter, size_t n_more) {
+    if (n_more == 0) return;
     atomic_fetch_add_explicit(counter, n_more,
                               memory_order_relaxed); /* relaxed: a figure, it guards nothing */
 }

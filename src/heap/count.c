@@ -49,7 +49,7 @@ uint32_t vt__list_ready(struct heap *h, unsigned cls) { return list_ready(h, cls
 /* How many blocks were taken from the class since this was last asked. */
 VT_INLINE uint32_t take_count(struct heap *h, size_t cls, uint32_t n_ready) {
     struct draw *d = &h->draw[cls];
-    uint32_t to_come = d->countdown + n_ready, n = d->left - to_come;
+    uint32_t to_come = h->countdown[cls] + n_ready, n = d->left - to_come;
     d->left = to_come;
     return n;
 }
@@ -117,7 +117,7 @@ VT_INLINE uint64_t taken_bytes(const struct heap *h, uint64_t classes) {
     uint64_t n = h->bytes.allocated;
     for (; classes != 0; classes &= classes - 1) {
         unsigned c = (unsigned)__builtin_ctzll(classes);
-        n += (uint64_t)(h->draw[c].left - h->draw[c].countdown) * vt__class_bytes(c);
+        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
     }
     return n;
 }
@@ -195,7 +195,7 @@ void vt__heap_leave_in_use(struct heap *h) {
 static void empty_lists(struct heap *h) {
     vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     (void)vt__draws_settle_all(h);
-    for (unsigned c = 0; c < VT_N_SMALL; c++) h->draw[c].countdown = h->draw[c].left = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++) h->countdown[c] = h->draw[c].left = 0;
 }
 
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted) {

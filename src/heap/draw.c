@@ -15,7 +15,7 @@
  *
  * The same countdowns tell how much a thread allocated (count.c), at no cost for the others either.
  *
- * Climate: malloc.   Owns: heap.draw.   Locks: none; the heap's owner calls.
+ * Climate: malloc.   Owns: heap.draw, heap.countdown.   Locks: none; the heap's owner calls.
  */
 #include "heap/impl.h"
 #include "heap/upcalls.h"
@@ -29,7 +29,7 @@ static _Atomic uint32_t epoch = 1; /* a fresh heap has 0: nothing is drawn yet *
 void vt__draws_init(struct heap *h) {
     for (unsigned i = 0; i < VT_N_DRAWS; i++) {
         bool is_medium = i >= VT_N_SMALL && i < VT_N_CLASSES;
-        h->draw[i].countdown = is_medium ? 1 : 0; /* the first malloc asks, and it is drawn then */
+        h->countdown[i] = is_medium ? 1 : 0; /* the first malloc asks, and it is drawn then */
         h->draw[i].left = i < VT_N_SMALL ? vt__list_ready(h, i) : VT_NOT_DRAWN;
         h->draw[i].n_in_turn = h->draw[i].n_to_draw = 0;
     }
@@ -56,9 +56,9 @@ void vt__heap_sampling_changed(void) {
     vt__leave();
 }
 
-static void begin_medium(struct draw *d, uint32_t n) {
-    d->countdown = (uint32_t)vt_min(n, COUNTDOWN_MAX);
-    d->left = n - d->countdown;
+static void begin_medium(struct heap *h, unsigned cls, uint32_t n) {
+    h->countdown[cls] = (uint32_t)vt_min(n, COUNTDOWN_MAX);
+    h->draw[cls].left = n - h->countdown[cls];
 }
 
 static unsigned times_of(const struct heap *h, unsigned draw) {
@@ -84,36 +84,32 @@ static unsigned to_draw_after_turns(const struct heap *h) {
 }
 
 static void draw_small(struct heap *h, unsigned cls) {
-    struct draw *d = &h->draw[cls];
-    d->countdown = draw_count(h, cls, vt__class_bytes(cls));
-    d->left += d->countdown;
+    h->countdown[cls] = draw_count(h, cls, vt__class_bytes(cls));
+    h->draw[cls].left += h->countdown[cls];
 }
 
 /* The malloc that brought us here is counted at once, unless it is the sample: who looks at heap.bytes sees it move. Rare, but
  * every program does it: not marked as cold, which would lead to another window of code. */
 static VT_NOINLINE void begin_small(struct heap *h, unsigned cls) {
-    struct draw *d = &h->draw[cls];
     draw_small(h, cls);
-    if (d->countdown == 1) return;
+    if (h->countdown[cls] == 1) return;
     h->bytes.allocated += vt__class_bytes(cls);
     h->small_allocated += vt__class_bytes(cls);
-    d->left--;
+    h->draw[cls].left--;
 }
 
 bool vt__draw_small(struct heap *h, unsigned cls) {
-    struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (vt_unlikely(d->countdown == 0)) begin_small(h, cls);
-    return d->countdown == 1;
+    if (vt_unlikely(h->countdown[cls] == 0)) begin_small(h, cls);
+    return h->countdown[cls] == 1;
 }
 
 bool vt__draw_single(struct heap *h, unsigned cls) {
-    struct draw *d = &h->draw[cls];
     look_at_rate(h);
-    if (d->countdown == 0) draw_small(h, cls);
-    if (d->countdown == 1) return true;
-    d->countdown--;
-    d->left--;
+    if (h->countdown[cls] == 0) draw_small(h, cls);
+    if (h->countdown[cls] == 1) return true;
+    h->countdown[cls]--;
+    h->draw[cls].left--;
     return false;
 }
 
@@ -121,11 +117,11 @@ bool vt__draw_medium(struct heap *h, unsigned cls) {
     struct draw *d = &h->draw[cls];
     look_at_rate(h);
     if (d->left == VT_NOT_DRAWN) {
-        begin_medium(d, draw_count(h, cls, vt__class_bytes(cls)));
-        return --d->countdown == 0 && d->left == 0; /* this malloc */
+        begin_medium(h, cls, draw_count(h, cls, vt__class_bytes(cls)));
+        return --h->countdown[cls] == 0 && d->left == 0; /* this malloc */
     }
     if (d->left == 0) return true;
-    begin_medium(d, d->left);
+    begin_medium(h, cls, d->left);
     return false;
 }
 
@@ -138,12 +134,13 @@ bool vt__draw_large(struct heap *h, unsigned draw, size_t n_bytes) {
     size_t n_pages = n_bytes / VT_OS_PAGE;
     look_at_rate(h);
     if (d->left == VT_NOT_DRAWN) d->left = take_to_draw(h, draw);
-    if (d->countdown == 0) d->countdown = vt__probe_draw_count(VT_OS_PAGE, 1, &h->random);
-    if (d->countdown > n_pages) {
-        d->countdown -= (uint32_t)n_pages;
+    uint32_t *countdown = &h->countdown[draw];
+    if (*countdown == 0) *countdown = vt__probe_draw_count(VT_OS_PAGE, 1, &h->random);
+    if (*countdown > n_pages) {
+        *countdown -= (uint32_t)n_pages;
         return false;
     }
-    d->countdown = 0;
+    *countdown = 0;
     return --d->left == 0; /* a block counts once, however many of its pages are drawn */
 }
 
@@ -160,11 +157,11 @@ unsigned vt__draw_again(struct heap *h, unsigned draw) {
     if (draw >= VT_N_CLASSES) d->left = VT_NOT_DRAWN;
     if (draw < VT_N_SMALL) {
         vt__draws_settle(h, draw);
-        d->left -= d->countdown;
+        d->left -= h->countdown[draw];
     }
-    d->countdown = 0;
+    h->countdown[draw] = 0;
     if (draw >= VT_N_SMALL && draw < VT_N_CLASSES)
-        begin_medium(d, draw_count(h, draw, vt__class_bytes(draw)));
+        begin_medium(h, draw, draw_count(h, draw, vt__class_bytes(draw)));
     return n_drawn;
 }
 

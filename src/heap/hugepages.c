@@ -20,7 +20,7 @@
 
 static _Atomic unsigned n_asked;
 
-static bool is_worth_it(const struct chunk *c) {
+VT_READS_RACILY static bool is_worth_it(const struct chunk *c) {
     if (vt_opt(thp) == VT_ON) return true;
     size_t used = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed)
                   << VT_SLICE_SHIFT;
@@ -28,13 +28,19 @@ static bool is_worth_it(const struct chunk *c) {
     return vt_count_bits(c->free_slices) <= VT_CHUNK_SLICES / 8;
 }
 
+/* Without the lock it is a hint. */
+VT_READS_RACILY static bool should_ask(const struct chunk *c) {
+    return c->huge != CHUNK_HUGE && is_worth_it(c);
+}
+
 void vt__hugepages_consider(size_t chunk) {
     struct chunk *c = &vt__chunks[chunk];
     struct vt_shard *sh = vt__shard_of(c);
     if (vt_opt(thp) == VT_OFF || atomic_load_explicit(&n_asked, memory_order_relaxed) >= MAX_CHUNKS)
         return;
+    if (!should_ask(c)) return;
     vt_lock(&sh->lock);
-    bool is_due = c->huge != CHUNK_HUGE && is_worth_it(c);
+    bool is_due = should_ask(c);
     bool is_first = c->huge == CHUNK_AS_IT_CAME;
     if (is_due) c->huge = CHUNK_HUGE;
     vt_unlock(&sh->lock);

@@ -75,18 +75,17 @@ struct block {
  * has tag 0, as has a slice without an owner: that one fails the next test, its recip is 0.) */
 enum {
     VT_OWNER_NONE = 0,
-    VT_OWNER_INNER = 1,  /* bit */
-    VT_OWNER_LARGE = 2,  /* bit: a free of these is rare enough to be told apart late */
-    VT_OWNER_MEDIUM = 4, /* of all threads; or a bit beside the address of a thread's heap */
+    VT_OWNER_INNER = 1, /* bit */
+    VT_OWNER_LARGE = 2, /* bit: a free of these is rare enough to be told apart late */
+    /* of all threads; or a bit beside the address of a thread's heap; not of later slices */
+    VT_OWNER_MEDIUM = 4,
     VT_OWNER_SAMPLED = 8 | VT_OWNER_LARGE,
     VT_OWNER_OWN =
         16 | VT_OWNER_LARGE /* bits beside the address of a heap that is no thread's, own.c */
 };
 
 struct heap;
-VT_INLINE bool is_medium_owner(uintptr_t owner) {
-    return (owner & (VT_OWNER_MEDIUM | VT_OWNER_LARGE | VT_OWNER_INNER)) == VT_OWNER_MEDIUM;
-}
+VT_INLINE bool is_medium_owner(uintptr_t owner) { return (owner & VT_OWNER_MEDIUM) != 0; }
 /* Where a thread's heap owns the slab. */
 VT_INLINE struct heap *heap_of_owner(uintptr_t owner) {
     return (struct heap *)(owner & ~(uintptr_t)VT_OWNER_MEDIUM);
@@ -173,14 +172,28 @@ struct shelf {
 #ifndef VT_SHELF_MEDIUM_BYTES
 #define VT_SHELF_MEDIUM_BYTES KiB(64)
 #endif
-/* Free medium blocks at hand, newest last; see magazine.h. The last three: see medium.c. */
-struct magazine {
-    struct block **slot;
-    uint32_t n, most; /* so many may be in it; there are slots for `room` */
-    uint32_t room;
-    uint32_t n_trips; /* to the slabs that all threads share */
-    uint32_t n_out;   /* blocks taken from the thread's own slabs */
-    uint32_t n_home;  /* of these, freed by other threads */
+/* Free medium blocks at hand, by class, newest last; see magazine.h. One array for each thing that malloc and free look at: an index
+ * is then part of the address, and what they look at of all classes fits into few cache lines. */
+struct magazines {
+    struct block **slot[VT_N_MEDIUM];
+    int32_t n[VT_N_MEDIUM];
+    int32_t most[VT_N_MEDIUM]; /* so many may be in it */
+    struct magazine_use {
+        uint32_t room;    /* slots */
+        uint32_t n_trips; /* to the slabs that all threads share; this and the rest: see medium.c */
+        uint32_t n_out;   /* blocks taken from the thread's own slabs */
+        uint32_t n_home;  /* of these, freed by other threads */
+        uint32_t n_spilled; /* blocks that went back since malloc last found none */
+    } use[VT_N_MEDIUM];
+    size_t most_bytes; /* what all of them may hold */
+    uint32_t hand;     /* the one to look at next when they may hold too much */
+};
+/* Free medium blocks of any classes that leave a thread together; see exchange.h. */
+#define VT_PARCEL_BLOCKS 64
+struct vt_parcel {
+    uint32_t n, n_bytes;
+    uint8_t cls[VT_PARCEL_BLOCKS];
+    struct block *block[VT_PARCEL_BLOCKS];
 };
 #define VT_SHELF_MIN 1
 #ifndef VT_SHELF_MAX
@@ -199,7 +212,8 @@ struct magazine {
 #endif
 struct stock {
     uint8_t n, most;
-    uint32_t n_gone; /* back to the shards, since slices were last wanted and there were none */
+    uint32_t n_gone;    /* back to the shards, since slices were last wanted and there were none */
+    uint32_t n_fetches; /* times there were none, since some went back */
     slab_id slab[VT_STOCK_MAX]; /* newest last */
 };
 
@@ -216,8 +230,6 @@ struct quarantine {
 
 /* How far the next sample of a class is; see draw.c. */
 struct draw {
-    uint32_t
-        countdown; /* mallocs, or OS pages of large blocks; the sampled one included, those in list[] not. 0: not drawn */
     uint32_t
         left; /* medium: to come after these; a countdown has a limit, so that a new rate is noticed. Small: the countdown, those
                * in list[], and those taken from it that heap.bytes does not have yet. Large: how many are to be drawn until one is
@@ -247,11 +259,12 @@ struct heap {
     struct block *list[VT_N_SMALL]; /* ready blocks; never NULL: an empty list is vt__nil */
     /* owner only: slow path */
     struct bin bin[VT_N_SMALL];
-    struct magazine magazine[VT_N_MEDIUM];
-    size_t magazines_most_bytes; /* what all of them may hold */
-    uint64_t magazines_used;     /* bit for each that may hold something */
-    uint32_t magazine_hand;      /* the one to look at next when they may hold too much */
+    struct magazines magazines;
+    /* By class, then by doubling of large blocks: mallocs, or OS pages of large blocks, until the next sample, that one included, blocks
+     * in list[] not. 0: not drawn; see draw.c. */
+    uint32_t countdown[VT_N_DRAWS];
     struct queue medium_slabs[VT_N_MEDIUM]; /* of its own, with a block to hand out; see medium.c */
+    struct vt_parcel parcel;
     int64_t
         medium_held; /* bytes taken from slabs and not given back; below 0 in a thread that frees others' */
     struct shelf shelf[VT_N_SMALL];
@@ -266,7 +279,7 @@ struct heap {
     struct shelf spare[VT_N_CLASSES]; /* see spare.h */
     size_t spare_bytes;
     uint32_t spare_hand;                   /* the class to look at next when they are too much */
-    struct draw draw[VT_N_DRAWS];          /* by class, then by doubling of large blocks */
+    struct draw draw[VT_N_DRAWS];          /* as `countdown` */
     uint32_t label;                        /* of its thread; see probe/labels.c */
     struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
@@ -338,7 +351,8 @@ struct vt_map {
     uintptr_t base;
     size_t n_slices; /* window in use: beyond it no pointer is ours; see vt_racy_read */
     struct slab *slabs;
-    uintptr_t key; /* mixes the links of free lists; its top bits are set, see link.h */
+    uintptr_t key;      /* mixes the links of free lists; its top bits are set, see link.h */
+    uintptr_t mark_key; /* ~key: mixes the marks of free blocks that wait, see shelf.h */
 } VT_ALIGNED(VT_CACHE_LINE);
 extern struct vt_map vt__map;
 extern const struct block vt__nil; /* the empty list: its link leads to the slow path */
@@ -416,7 +430,7 @@ void vt__slices_give(slab_id first, size_t n_slices);
 bool vt__slices_are_in_tract(slab_id first);
 void vt__slices_give_some(slab_id *list, unsigned n, unsigned n_slices);
 /* Up to n single slices that were in use before and are resident; answers how many. */
-unsigned vt__slices_take_resident(unsigned n, slab_id *out);
+unsigned vt__slices_take_resident(unsigned n, unsigned n_slices, slab_id *out);
 /* The end of a run that stays: the program says that it needs no more of it, so it does not wait to be wanted again. */
 void vt__slices_give_end(slab_id first, size_t n_slices);
 /* Grow the run at `first` in place: true when the slices behind it were free. */
@@ -494,6 +508,10 @@ void vt__medium_open(void);
 struct block *vt__medium_take(struct heap *h, unsigned cls, bool *is_zero); /* NULL: no memory */
 /* To the slabs they are of, whoever has those; h may be NULL. They bear a shelf's mark. */
 void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
+/* The same, but what is not of h's own slabs goes to other threads, by way of h's parcel. */
+void vt__medium_pass_on(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
+/* The same where h, if any, has counted them already. */
+void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *list, unsigned n);
 /* The same for n blocks of one slab of h's that other threads freed: linked, and marked as free in the slab. */
 void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
                        uint32_t n);
@@ -572,6 +590,7 @@ extern struct vt_lock vt__heaps_lock;
 struct heap *vt__heaps_first(void);
 void vt__heap_collect_pooled(struct heap *h); /* as its owner, if it has no thread */
 size_t vt__heaps_count(size_t *n_live);
+size_t vt__heaps_live(void); /* a hint: with a thread, at least 1 */
 
 /* large.c */
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero); /* NULL: no memory */

@@ -1,105 +1,150 @@
 /* magazine.c - how many blocks a magazine may hold, and what goes back.
  *
  * A class that takes and gives gets room for as many blocks as go round, as long as all magazines of the thread together may not
- * hold more than half of what it took from slabs and has not given back, or a fixed little. Where there is no room, another class gives up half of
+ * hold more than half of what it took from slabs and has not given back, or a quarter of its share of all there is, or a fixed little. Where there is no room, another class gives up half of
  * its own, or half of the blocks go back.
  *
- * Climate: malloc.   Owns: heap.magazine.   Locks: none here.
+ * Climate: malloc.   Owns: heap.magazines.   Locks: none here.
  */
 #include "heap/magazine.h"
 
+#include "heap/chunk.h"
 #include "os/os.h"
 
 #define BLOCKS_MAX 128
 #define ROOM_MIN 4
 #define BYTES_MIN KiB(256)
+#define SPILL_BLOCKS 256
+#define SPILL_BYTES MiB(1)
 #define BYTES_MAX MiB(4)
 
-static size_t bytes_of(unsigned i) { return vt__classes[VT_N_SMALL + i].block_bytes; }
+static size_t bytes_of(size_t i) { return vt__classes[VT_N_SMALL + i].block_bytes; }
+
+/* Else the thread frees what others allocate, or what it allocated long ago, and has no use for what it keeps. */
+static bool goes_round(const struct heap *h, size_t i) {
+    size_t n = h->magazines.use[i].n_spilled;
+    return n < SPILL_BLOCKS && n * bytes_of(i) < SPILL_BYTES;
+}
+
+/* A thread has on average so much: it may have come to its blocks by way of others that have ended. */
+static size_t share_bytes(void) {
+    size_t n = atomic_load_explicit(&vt__pool.used_slices, memory_order_relaxed);
+    return (n << VT_SLICE_SHIFT) / vt__heaps_live();
+}
 
 static size_t budget_bytes(const struct heap *h) {
     size_t held = h->medium_held > 0 ? (size_t)h->medium_held : 0;
-    return vt_min(vt_max(held / 2, BYTES_MIN), BYTES_MAX);
+    return vt_min(vt_max(vt_max(held / 2, share_bytes() / 4), BYTES_MIN), BYTES_MAX);
 }
 
-static void set_most(struct heap *h, unsigned i, unsigned most) {
-    struct magazine *m = &h->magazine[i];
-    h->magazines_most_bytes += ((size_t)most - m->most) * bytes_of(i); /* may wrap, and back */
-    m->most = most;
-    uint64_t bit = UINT64_C(1) << i;
-    h->magazines_used = most > 0 ? h->magazines_used | bit : h->magazines_used & ~bit;
+void vt__magazine_was_empty(struct heap *h, unsigned cls) {
+    h->magazines.use[magazine_of(cls)].n_spilled = 0;
+}
+
+static unsigned most_of(const struct heap *h, size_t i) { return (unsigned)h->magazines.most[i]; }
+
+static void set_most(struct heap *h, size_t i, unsigned most) {
+    /* may wrap, and back */
+    h->magazines.most_bytes += ((size_t)most - most_of(h, i)) * bytes_of(i);
+    h->magazines.most[i] = most;
 }
 
 /* All but the newest n_kept blocks. */
-static void trim(struct heap *h, unsigned i, unsigned n_kept) {
-    struct magazine *m = &h->magazine[i];
-    if (m->n <= n_kept) return;
-    unsigned n = m->n - n_kept;
-    vt__medium_give_some(h, VT_N_SMALL + i, m->slot, n);
-    for (unsigned k = 0; k < n_kept; k++) m->slot[k] = m->slot[k + n];
-    m->n = n_kept;
+static void trim(struct heap *h, size_t i, unsigned n_kept) {
+    struct block **slot = h->magazines.slot[i];
+    unsigned n_has = (unsigned)h->magazines.n[i];
+    if (n_has <= n_kept) return;
+    unsigned n = n_has - n_kept;
+    h->magazines.use[i].n_spilled += n;
+    vt__medium_pass_on(h, VT_N_SMALL + (unsigned)i, slot, n);
+    for (unsigned k = 0; k < n_kept; k++) slot[k] = slot[k + n];
+    h->magazines.n[i] = n_kept;
 }
 
-static void shrink(struct heap *h, unsigned i) {
-    set_most(h, i, h->magazine[i].most / 2u);
-    trim(h, i, h->magazine[i].most);
+static void shrink(struct heap *h, size_t i) {
+    set_most(h, i, most_of(h, i) / 2);
+    trim(h, i, most_of(h, i));
 }
 
 /* One other class gives up half of its room. */
-static void take_room_from_another(struct heap *h, unsigned than) {
+static void take_room_from_another(struct heap *h, size_t than) {
     for (unsigned tries = 0; tries < VT_N_MEDIUM; tries++) {
-        unsigned i = h->magazine_hand++ % VT_N_MEDIUM;
-        if (i == than || h->magazine[i].most == 0) continue;
+        size_t i = h->magazines.hand++ % VT_N_MEDIUM;
+        if (i == than || most_of(h, i) == 0) continue;
         shrink(h, i);
         return;
     }
 }
 
-static bool has_slots(struct magazine *m, unsigned n) {
-    if (n <= m->room) return true;
-    unsigned room = (unsigned)vt_max(2u * m->room, vt_max(n, ROOM_MIN));
+static bool has_slots(struct heap *h, size_t i, unsigned n) {
+    struct magazine_use *u = &h->magazines.use[i];
+    if (n <= u->room) return true;
+    unsigned room = (unsigned)vt_max(2u * u->room, vt_max(n, ROOM_MIN));
     struct block **slot = vt__arena_take(room * sizeof(void *), sizeof(void *));
     if (slot == NULL) return false;
-    for (unsigned i = 0; i < m->n; i++) slot[i] = m->slot[i];
-    m->slot = slot; /* the old one is lost: together they are as much as this */
-    m->room = room;
+    for (int k = 0; k < h->magazines.n[i]; k++) slot[k] = h->magazines.slot[i][k];
+    h->magazines.slot[i] = slot; /* the old one is lost: together they are as much as this */
+    u->room = room;
     return true;
 }
 
-static bool may_grow(struct heap *h, unsigned i, unsigned n_more) {
-    struct magazine *m = &h->magazine[i];
+static bool may_grow(struct heap *h, size_t i, unsigned n_more) {
     size_t n_bytes = n_more * bytes_of(i), budget = budget_bytes(h);
-    if (m->most + n_more > BLOCKS_MAX) return false;
-    if (h->magazines_most_bytes + n_bytes > budget) take_room_from_another(h, i);
-    return h->magazines_most_bytes + n_bytes <= budget && has_slots(m, m->most + n_more);
+    if (most_of(h, i) + n_more > BLOCKS_MAX) return false;
+    if (h->magazines.most_bytes + n_bytes > budget) take_room_from_another(h, i);
+    return h->magazines.most_bytes + n_bytes <= budget && has_slots(h, i, most_of(h, i) + n_more);
 }
 
 void vt__magazine_overflow(struct heap *h, unsigned cls) {
-    unsigned i = cls - VT_N_SMALL;
-    struct magazine *m = &h->magazine[i];
-    unsigned n_more = (unsigned)vt_max(m->most / 2u, 1);
-    if (may_grow(h, i, n_more)) {
-        set_most(h, i, m->most + n_more);
+    size_t i = magazine_of(cls);
+    unsigned n_more = (unsigned)vt_max(most_of(h, i) / 2, 1u);
+    if (goes_round(h, i) && may_grow(h, i, n_more)) {
+        set_most(h, i, most_of(h, i) + n_more);
         return;
     }
-    if (h->magazines_most_bytes > budget_bytes(h))
+    if (!goes_round(h, i) || h->magazines.most_bytes > budget_bytes(h))
         shrink(h, i);
     else
-        trim(h, i, m->most / 2u);
+        trim(h, i, most_of(h, i) / 2);
+}
+
+bool vt__magazine_can_grow(struct heap *h, unsigned cls) {
+    size_t i = magazine_of(cls);
+    unsigned most = most_of(h, i);
+    if (most == BLOCKS_MAX || h->magazines.most_bytes + bytes_of(i) > budget_bytes(h)) return false;
+    if (!has_slots(h, i, most + 1)) return false;
+    set_most(h, i, most + 1);
+    return true;
+}
+
+bool vt__magazine_has_room(struct heap *h, unsigned cls) {
+    size_t i = magazine_of(cls);
+    return h->magazines.n[i] < h->magazines.most[i] || vt__magazine_can_grow(h, cls);
 }
 
 void vt__magazines_clear(struct heap *h) {
-    for (unsigned i = 0; i < VT_N_MEDIUM; i++) {
+    for (size_t i = 0; i < VT_N_MEDIUM; i++) {
         trim(h, i, 0);
         set_most(h, i, 0);
     }
 }
 
+/* Four classes at a time: 32 bits each, of which 16 suffice. Sizes are counted in units of 128 bytes, so that all magazines of a
+ * thread together come to no more than 16 bits hold. */
+#define UNIT 128
+typedef uint16_t halves __attribute__((vector_size(16)));
+static const halves units[2] = {/* of the classes from 1 to 2 KiB */
+                                {9, 0, 10, 0, 11, 0, 12, 0},
+                                {13, 0, 14, 0, 15, 0, 16, 0}};
+_Static_assert(BYTES_MAX / UNIT <= UINT16_MAX, "the sum of all magazines fits");
+
 VT_READS_RACILY size_t vt__magazines_bytes(const struct heap *h) {
-    size_t n_bytes = 0;
-    for (uint64_t used = h->magazines_used; used != 0; used &= used - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(used);
-        n_bytes += h->magazine[i].n * bytes_of(i);
+    halves sum = {0}, n;
+    for (unsigned i = 0; i < VT_N_MEDIUM; i += 4) {
+        __builtin_memcpy(&n, &h->magazines.n[i], sizeof(n));
+        sum += n * (units[i / 4 % 2] << i / 8);
     }
-    return n_bytes;
+    uint16_t n_units = 0;
+    for (unsigned i = 0; i < 8; i += 2) n_units = (uint16_t)(n_units + sum[i]);
+    return (size_t)n_units * UNIT;
 }

@@ -13,6 +13,7 @@
  *
  * Climate: malloc.   Owns: these slabs, all fields but `owner` under their lock, or by their thread.   Locks: medium, sampled.
  */
+#include "heap/exchange.h"
 #include "heap/fast.h"
 #include "heap/impl.h"
 #include "heap/queue.h"
@@ -23,6 +24,9 @@
 /* A class is handed over when so many blocks came home, and that part of those that went out. */
 #define HOME_MIN 8
 #define HOME_PART 8
+#define STOCK_MIN 8
+/* A block that waits for another thread keeps its slab in use: at most so many blocks may be in that. */
+#define EXCHANGE_CAPACITY 2
 
 /* Queues have slabs with a block to hand out, freed or fresh. The longest there comes first: the others gather blocks meanwhile. */
 static struct medium {
@@ -49,6 +53,7 @@ void vt__medium_fork_prepare(void) {
 
 void vt__medium_fork_done(bool is_child) {
     vt_lock_forked(&sampled.lock, is_child);
+    if (is_child) vt__exchange_forked();
     for (unsigned i = N_MEDIUM; i-- > 0;) vt_lock_forked(&medium[i].lock, is_child);
 }
 
@@ -62,6 +67,10 @@ static uintptr_t own(const struct heap *h) { return (uintptr_t)h | VT_OWNER_MEDI
 
 static struct queue *own_queue(struct heap *h, unsigned cls) {
     return &h->medium_slabs[cls - VT_N_SMALL];
+}
+
+static struct magazine_use *use_of(struct heap *h, unsigned cls) {
+    return &h->magazines.use[magazine_of(cls)];
 }
 
 static struct slab *new_slab(struct queue *q, uintptr_t owner, unsigned cls) {
@@ -90,25 +99,34 @@ static struct block *unmark(struct block *b) {
     return b;
 }
 
+/* A thread that frees nothing has empty magazines; if it comes often, there is room for a few blocks in them all the same. */
+static int stock_goal(struct heap *h, unsigned cls) {
+    size_t m = magazine_of(cls);
+    if (VT_HARDEN > 1) return 0;
+    bool is_often = h->magazines.use[m].n_trips >= SHARED_TRIPS;
+    while (is_often && h->magazines.most[m] < STOCK_MIN && vt__magazine_can_grow(h, cls)) {}
+    return (h->magazines.most[m] + 1) / 2;
+}
+
 /* Fills half of the magazine with freed blocks, which are resident: the next mallocs will want them. A slab holds few, so it may take
  * several; those that have waited longest come first. */
 static void stock_magazine(struct heap *h, struct queue *q, unsigned cls) {
-    struct magazine *m = magazine_of(h, cls);
-    unsigned n = VT_HARDEN < 2 ? (m->most + 1u) / 2 : 0;
+    size_t m = magazine_of(cls);
+    int n = stock_goal(h, cls);
     bool is_zero;
-    for (slab_id i = q->first, next; i != 0 && m->n < n; i = next) {
+    for (slab_id i = q->first, next; i != 0 && h->magazines.n[m] < n; i = next) {
         struct slab *s = vt__slab(i);
         next = s->next;
-        while (s->free != NULL && m->n < n) magazine_put(m, take(q, s, &is_zero));
+        while (s->free != NULL && h->magazines.n[m] < n) magazine_put(h, m, take(q, s, &is_zero));
     }
 }
 
 /* A block for malloc, and some for the magazine. */
 static struct block *take_some(struct heap *h, struct queue *q, struct slab *s, bool *is_zero) {
-    unsigned cls = s->cls, n_before = magazine_of(h, cls)->n;
+    unsigned cls = s->cls, n_before = magazine_n(h, cls);
     struct block *b = take(q, s, is_zero);
     stock_magazine(h, q, cls);
-    size_t n = magazine_of(h, cls)->n - n_before + 1;
+    size_t n = magazine_n(h, cls) - n_before + 1;
     h->bytes.allocated += n * vt__classes[cls].block_bytes;
     h->medium_held += (int64_t)(n * vt__classes[cls].block_bytes);
     return b;
@@ -123,8 +141,8 @@ static struct block *take_shared(struct heap *h, unsigned cls, bool *is_zero) {
     return b;
 }
 
-static bool is_handed_over(const struct magazine *m) {
-    return m->n_home >= HOME_MIN && m->n_home >= m->n_out / HOME_PART;
+static bool is_handed_over(const struct magazine_use *u) {
+    return u->n_home >= HOME_MIN && u->n_home >= u->n_out / HOME_PART;
 }
 
 /* A hint: no lock is held. */
@@ -134,12 +152,12 @@ VT_READS_RACILY static bool shared_are_used_up(unsigned cls) {
 
 /* What is in slabs of its own comes first. The only thread of a program has nobody to share with. */
 static bool wants_shared(struct heap *h, unsigned cls) {
-    struct magazine *m = magazine_of(h, cls);
+    struct magazine_use *u = use_of(h, cls);
     bool is_alone = h->is_first && vt__heaps_first() == h;
     if (is_alone || own_queue(h, cls)->first != 0) return false;
     /* what is there is used up first, if that is not too long */
     unsigned n_trips = shared_are_used_up(cls) ? SHARED_TRIPS : 2 * SHARED_TRIPS;
-    return m->n_trips < n_trips || is_handed_over(m);
+    return u->n_trips < n_trips || is_handed_over(u);
 }
 
 bool vt__medium_take_over(struct heap *h, struct heap *from, unsigned cls) {
@@ -160,22 +178,22 @@ static struct slab *own_slab(struct heap *h, unsigned cls) {
 }
 
 static struct block *take_own(struct heap *h, unsigned cls, bool *is_zero) {
-    struct magazine *m = magazine_of(h, cls);
+    struct magazine_use *u = use_of(h, cls);
     struct slab *s = own_slab(h, cls);
     if (s == NULL) return NULL;
-    unsigned n_before = m->n;
+    unsigned n_before = magazine_n(h, cls);
     struct block *b = take_some(h, own_queue(h, cls), s, is_zero);
-    m->n_out += m->n - n_before + 1;
-    if (m->n_out >= UINT32_MAX / 2) m->n_out /= 2, m->n_home /= 2;
+    u->n_out += magazine_n(h, cls) - n_before + 1;
+    if (u->n_out >= UINT32_MAX / 2) u->n_out /= 2, u->n_home /= 2;
     return b;
 }
 
 /* The next thread of this heap will perhaps do as the last one did. */
 void vt__medium_begin_anew(struct heap *h) {
     for (unsigned i = 0; i < N_MEDIUM; i++) {
-        struct magazine *m = &h->magazine[i];
-        m->n_trips /= 2;
-        m->n_out = m->n_home = 0;
+        struct magazine_use *u = &h->magazines.use[i];
+        u->n_trips /= 2;
+        u->n_out = u->n_home = 0;
     }
 }
 
@@ -183,9 +201,15 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     struct block *b = NULL;
     if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
+    vt__magazine_was_empty(h, cls);
+    b = VT_HARDEN < 2 ? vt__exchange_take(h, cls) : NULL;
+    if (b != NULL) {
+        if (out_is_zero != NULL) *out_is_zero = false;
+        return unmark(b);
+    }
     if (wants_shared(h, cls) && !(shared_are_used_up(cls) && vt__adopt(h, cls))) {
-        struct magazine *m = magazine_of(h, cls);
-        if (m->n_trips < 2 * SHARED_TRIPS) m->n_trips++;
+        struct magazine_use *u = use_of(h, cls);
+        if (u->n_trips < 2 * SHARED_TRIPS) u->n_trips++;
         b = take_shared(h, cls, &is_zero);
     } else {
         b = take_own(h, cls, &is_zero);
@@ -279,21 +303,55 @@ static void push(struct block **list, struct block *b) {
     *list = b;
 }
 
-void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+/* Who has the slab of a block that comes back. */
+static uintptr_t owner_at_return(const struct slab *s, const struct block *b, unsigned cls) {
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
+    if (VT_HARDEN > 0 && !is_shelved(b)) vt__bad_link(b, cls);
+    /* else it was freed twice, and its slab released meanwhile */
+    if (VT_HARDEN > 0 && !(is_medium_owner(owner) && s->cls == cls)) vt__double_free(b, s);
+    return owner;
+}
+
+static void count_given(struct heap *h, size_t n_bytes) {
+    h->bytes.freed += n_bytes;
+    h->medium_held -= (int64_t)n_bytes;
+}
+
+void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
     struct block *shared = NULL, *others = NULL;
-    size_t n_bytes = (size_t)n * vt__classes[cls].block_bytes;
-    if (h != NULL) h->bytes.freed += n_bytes;
-    if (h != NULL) h->medium_held -= (int64_t)n_bytes;
     for (unsigned i = 0; i < n; i++) {
         struct block *b = list[i];
         struct slab *s = vt__slab(vt__slice_of(b));
-        uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_acquire);
-        if (VT_HARDEN > 0 && !is_shelved(b)) vt__bad_link(b, cls);
-        /* else it was freed twice, and its slab released meanwhile */
-        if (VT_HARDEN > 0 && !(is_medium_owner(owner) && s->cls == cls)) vt__double_free(b, s);
+        uintptr_t owner = owner_at_return(s, b, cls);
         if (owner == VT_OWNER_MEDIUM)
             push(&shared, b);
         else if (h == NULL || owner != own(h))
+            push(&others, b);
+        else if (give(own_queue(h, cls), s, b))
+            release(s);
+    }
+    if (shared != NULL) give_shared(cls, shared);
+    if (others != NULL) vt__remote_send(cls, others, /* salt */ 0);
+}
+
+void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+    if (h != NULL) count_given(h, (size_t)n * vt__classes[cls].block_bytes);
+    vt__medium_give_away(h, cls, list, n);
+}
+
+void vt__medium_pass_on(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+    struct block *shared = NULL, *others = NULL;
+    bool may_wait = vt__classes[cls].capacity <= EXCHANGE_CAPACITY;
+    count_given(h, (size_t)n * vt__classes[cls].block_bytes);
+    for (unsigned i = 0; i < n; i++) {
+        struct block *b = list[i];
+        struct slab *s = vt__slab(vt__slice_of(b));
+        uintptr_t owner = owner_at_return(s, b, cls);
+        if (owner == VT_OWNER_MEDIUM && may_wait)
+            vt__exchange_put(h, b);
+        else if (owner == VT_OWNER_MEDIUM)
+            push(&shared, b);
+        else if (owner != own(h))
             push(&others, b);
         else if (give(own_queue(h, cls), s, b))
             release(s);
@@ -310,7 +368,7 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
     s->free = head;
     s->room -= n;
     h->medium_held -= (int64_t)(n * vt__classes[s->cls].block_bytes);
-    magazine_of(h, s->cls)->n_home += n;
+    use_of(h, s->cls)->n_home += n;
     if (s->room > 0) return;
     queue_unlink(q, s);
     release(s);

@@ -75,10 +75,9 @@ VT_INLINE struct block *own_cache_take(const struct vt_own *o, size_t n_bytes) {
         vt_unlikely(atomic_load_explicit(&vt__watch, memory_order_relaxed) != 0))
         return NULL;
     struct own_shelf *f = &c->shelf[cls];
-    struct draw *d = &h->draw[cls];
     struct block *b = f->top;
-    if (vt_unlikely(b == NULL) || vt_unlikely(d->countdown % SLOW_TURNS < 2)) return NULL;
-    d->countdown--;
+    if (vt_unlikely(b == NULL) || vt_unlikely(h->countdown[cls] % SLOW_TURNS < 2)) return NULL;
+    h->countdown[cls]--;
     f->top = link_next_salted(b, cls, 0);
     f->room++;
     b->mark = 0;

@@ -13,6 +13,7 @@
  */
 #include "conf/options.h"
 #include "heap/chunk.h"
+#include "heap/exchange.h"
 #include "heap/secure.h"
 #include "heap/stock.h"
 #include "heap/upcalls.h"
@@ -170,8 +171,15 @@ static size_t purge_to(size_t target_bytes, uint64_t now_ms, uint64_t min_age_ms
 
 static uint64_t period_ms(void) { return vt_max(vt_opt(purge_delay), 1); }
 
+/* A hint: it is looked at again under the lock. */
+VT_READS_RACILY static bool is_tick_due(uint64_t now_ms) {
+    uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
+    return now_ms >= last_ms + period_ms() || used_bytes() > vt__pool.peak_used_bytes;
+}
+
 /* Time passes: the budget and the remembered peak sink, for each period in which nobody came, too. */
 static void tick(uint64_t now_ms) {
+    if (!is_tick_due(now_ms)) return;
     vt_lock(&vt__pool.lock);
     /* another thread may have looked at the clock after us, and been here before us */
     uint64_t last_ms = atomic_load_explicit(&vt__pool.last_tick_ms, memory_order_relaxed);
@@ -227,6 +235,7 @@ static bool may_spend(struct ration *r, size_t n, size_t max, uint64_t now_ms) {
         atomic_store_explicit(&r->since_ms, now_ms, memory_order_relaxed);
         atomic_store_explicit(&r->n_spent, 0, memory_order_relaxed);
     }
+    if (atomic_load_explicit(&r->n_spent, memory_order_relaxed) >= max) return false;
     return atomic_fetch_add_explicit(&r->n_spent, n, memory_order_relaxed) < max;
 }
 
@@ -332,6 +341,7 @@ size_t vt__heap_release_all(void) {
     if (!vt__enter()) return 0;
     if (vt__tls.real != NULL) {
         vt__shelves_clear(vt__tls.real);
+        vt__exchange_clear();
         vt__secure_flush(vt__tls.real);
         vt__heap_drop_empty(vt__tls.real, /* has_heaps_lock */ false);
     }

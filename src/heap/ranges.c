@@ -72,7 +72,7 @@ size_t vt__heap_thread_cached_bytes(void) {
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         for (const struct block *b = h->list[c]; b != NULL && b != &vt__nil; b = link_next(b, c))
             n_bytes += vt__class_bytes(c);
-    return n_bytes + h->shelf_bytes + vt__magazines_bytes(h);
+    return n_bytes + h->shelf_bytes + vt__magazines_bytes(h) + h->parcel.n_bytes;
 }
 
 void vt__heap_drop_thread_cache(void) {

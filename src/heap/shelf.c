@@ -1,6 +1,7 @@
 /* shelf.c - what a thread has too much of on its shelves goes home. Climate: malloc.   Owns: heap.shelf.   Locks: none here. */
 #include "heap/shelf.h"
 
+#include "heap/exchange.h"
 #include "heap/magazine.h"
 #include "heap/spare.h"
 
@@ -31,5 +32,6 @@ void vt__shelves_send(struct heap *h) {
 void vt__shelves_clear(struct heap *h) {
     vt__spares_clear(h);
     vt__magazines_clear(h);
+    vt__exchange_flush(h);
     vt__shelves_send(h);
 }

@@ -11,7 +11,7 @@
 
 #include "heap/link.h"
 
-VT_INLINE uintptr_t shelf_mark(const struct block *b) { return ~link_encode(NULL, b); }
+VT_INLINE uintptr_t shelf_mark(const struct block *b) { return (uintptr_t)b ^ vt__map.mark_key; }
 
 VT_INLINE bool is_shelved(const struct block *b) {
     return VT_HARDEN > 0 && b->mark == shelf_mark(b);

@@ -84,8 +84,9 @@ void vt__queue_remove(struct heap *h, struct slab *s) {
 /* ---- slabs come and go ---- */
 
 void vt__slab_change_owner(struct slab *s, uintptr_t owner) {
+    uintptr_t inner = (owner & ~(uintptr_t)VT_OWNER_MEDIUM) | VT_OWNER_INNER;
     for (unsigned i = 1; i < class_of_slab(s)->n_slices; i++)
-        atomic_store_explicit(&s[i].owner, owner | VT_OWNER_INNER, memory_order_relaxed);
+        atomic_store_explicit(&s[i].owner, inner, memory_order_relaxed);
     /* release: a thread that reads this owner and notifies it must find the slab as we left it */
     atomic_store_explicit(&s->owner, owner, memory_order_release);
 }
@@ -254,11 +255,11 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     struct bin *bin = &h->bin[s->cls];
     uint32_t since = refills_since(h, bin);
     bool hot = since <= HOT_REFILLS;
-    struct draw *draw = &h->draw[s->cls];
-    uint32_t most = draw->countdown - 1; /* the one after these is to be sampled */
+    uint32_t *countdown = &h->countdown[s->cls];
+    uint32_t most = *countdown - 1; /* the one after these is to be sampled */
     uint32_t n_freed = n_freed_of_current(s);
     if (vt_unlikely(n_freed > most)) {
-        draw->countdown -= most;
+        *countdown -= most;
         bin->list_kind = LIST_AS_IT_CAME;
         return take_some(s, most);
     }
@@ -270,7 +271,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
         want = top_up_goal(s, n_freed, since == 1);
     bin->list_kind = list == NULL && s->was_zero ? LIST_IS_ZERO : LIST_AS_IT_CAME;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
-    draw->countdown -= n_freed + want;
+    *countdown -= n_freed + want;
     return want > 0 ? carve(s, want, list) : list;
 }
 
@@ -363,7 +364,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
     if (bin->current == 0 && wants_shared(h, bin)) {
         struct block *b = vt__take_shared(cls);
         if (b != NULL) {
-            h->draw[cls].countdown--;
+            h->countdown[cls]--;
             h->used |= UINT64_C(1) << cls;
             b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
             h->list[cls] = b;
@@ -401,7 +402,7 @@ struct block *vt__refill_freed(struct heap *h, unsigned cls, const struct block 
     struct slab *s = vt__slab(h->bin[cls].current);
     if (s->free == NULL) return (struct block *)&vt__nil;
     if (VT_HARDEN > 0 && vt_unlikely(is_in_free(s, b))) led_astray(s, b);
-    if (is_poor(s, n_freed_of_current(s) + 1) || h->draw[cls].countdown <= 1)
+    if (is_poor(s, n_freed_of_current(s) + 1) || h->countdown[cls] <= 1)
         return (struct block *)&vt__nil;
     return fill_from(h, s);
 }
@@ -528,7 +529,7 @@ static void forget_list(struct heap *h, unsigned cls) {
     }
     h->draw[cls].left -= n;
     vt__draws_settle(h, cls);
-    h->draw[cls].countdown = h->draw[cls].left = 0; /* see draw.c */
+    h->countdown[cls] = h->draw[cls].left = 0; /* see draw.c */
 }
 
 struct slab *vt__slab_let_go(struct heap *h, unsigned cls) {

@@ -5,6 +5,7 @@
  *
  * Climate: malloc.   Owns: how long the last walk was.   Locks: heaps (the registry), pool inside vt__heap_pages.
  */
+#include "heap/exchange.h"
 #include "heap/spare.h"
 #include "heap/stock.h"
 #include "heap/walk.h"
@@ -18,7 +19,10 @@ VT_READS_RACILY static void add_cached_of(const struct heap *h, struct vt_class_
             classes[c].n_cached += list_length(h, c, vt__classes[c].capacity);
     for (unsigned c = 0; c < VT_N_SMALL; c++)
         classes[c].n_cached += vt_min(h->shelf[c].n, VT_SHELVES_BLOCKS);
-    for (unsigned i = 0; i < VT_N_MEDIUM; i++) classes[VT_N_SMALL + i].n_cached += h->magazine[i].n;
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++)
+        classes[VT_N_SMALL + i].n_cached += (uint64_t)h->magazines.n[i];
+    for (unsigned k = 0; k < vt_min(h->parcel.n, VT_PARCEL_BLOCKS); k++)
+        classes[h->parcel.cls[k] % VT_N_CLASSES].n_cached++;
     for (unsigned c = 0; c < VT_N_CLASSES; c++)
         classes[c].n_cached += vt_min(h->spare[c].n, VT_SPARES_MAX_BYTES / vt__class_bytes(c));
 }
@@ -35,6 +39,9 @@ VT_READS_RACILY static void add_kept_of(const struct heap *h, struct vt_class_st
 /* Answers the free slices that threads keep. */
 static size_t add_cached(struct vt_class_stats *classes, size_t n_steps) {
     size_t n_stocked = 0;
+    uint32_t n_exchanged[VT_N_CLASSES] = {0};
+    vt__exchange_count(n_exchanged);
+    for (unsigned c = VT_N_SMALL; c < VT_N_CLASSES; c++) classes[c].n_cached += n_exchanged[c];
     vt_lock(&vt__heaps_lock); /* here, where the thread sanitizer sees it */
     pace.n_steps = n_steps;
     for (const struct heap *h = vt__heaps_first(); h != NULL; h = h->next) {

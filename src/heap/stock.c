@@ -3,6 +3,8 @@
 
 #define GONE_MAX (8 * VT_STOCK_MAX)
 #define FETCH_MIN 4
+#define FETCH_MAX 8
+#define FETCHES_OFTEN 16
 
 static struct stock *stock_of(struct heap *h, unsigned n_slices) { return &h->stock[n_slices - 1]; }
 
@@ -19,12 +21,16 @@ static unsigned find(const struct stock *k, unsigned cls) {
     return k->n - 1;
 }
 
-/* What went back is wanted again: more might have stayed. */
+/* What went back is wanted again: more might have stayed. Or nothing ever comes back: a thread that only takes fetches some at a time
+ * if it came often. */
 static void fetch(struct stock *k, unsigned n_slices) {
-    if (k->n_gone > 0) k->most = (uint8_t)vt_min(2u * k->most, VT_STOCK_MAX);
+    if (k->n_gone > 0)
+        k->most = (uint8_t)vt_min(2u * k->most, VT_STOCK_MAX);
+    else if (++k->n_fetches >= FETCHES_OFTEN && k->most < FETCH_MAX)
+        k->most = FETCH_MAX;
     k->n_gone = 0;
-    if (n_slices == 1 && k->most >= FETCH_MIN)
-        k->n = (uint8_t)vt__slices_take_resident(k->most / 2u, k->slab);
+    if (k->most >= FETCH_MIN)
+        k->n = (uint8_t)vt__slices_take_resident(k->most / 2u, n_slices, k->slab);
 }
 
 bool vt__stock_take(struct heap *h, unsigned n_slices, unsigned cls, slab_id *first) {
@@ -43,7 +49,12 @@ static void halve(struct stock *k, unsigned n_slices) {
     slab_id older[VT_STOCK_MAX];
     unsigned n = (k->n + 1u) / 2;
     k->n_gone += n;
-    if (k->n_gone >= GONE_MAX) k->most = VT_STOCK_MIN; /* it shrinks: the next halves are smaller */
+    k->n_fetches = 0;
+    if (k->n_gone >=
+        GONE_MAX) { /* nobody wants them here: they go together, but few are kept for that */
+        k->most = FETCH_MIN;
+        n = k->n;
+    }
     __builtin_memcpy(older, k->slab, n * sizeof(*older));
     k->n -= (uint8_t)n;
     __builtin_memmove(k->slab, k->slab + n, k->n * sizeof(*k->slab));
@@ -63,7 +74,7 @@ bool vt__stock_clear(struct heap *h) {
         had_some |= k->n > 0;
         if (k->n > 0) vt__slices_give_some(k->slab, k->n, n_slices);
         k->n = k->most = 0;
-        k->n_gone = 0;
+        k->n_gone = k->n_fetches = 0;
     }
     return had_some;
 }

@@ -5,6 +5,7 @@
  *
  * Climate: malloc.   Owns: what was seen last.   Locks: heaps; shard and pool inside vt__chunks_stats.
  */
+#include "heap/exchange.h"
 #include "heap/magazine.h"
 #include "heap/stock.h"
 #include "heap/walk.h"
@@ -92,14 +93,14 @@ VT_READS_RACILY static size_t add_kept(struct sums *sum, const struct heap *h) {
 
 /* Under the heaps lock. */
 VT_READS_RACILY static size_t add_heap(struct sums *sum, struct heap *h, bool is_mine) {
-    sum->cached_bytes += h->shelf_bytes + vt__magazines_bytes(h);
+    sum->cached_bytes += h->shelf_bytes + vt__magazines_bytes(h) + h->parcel.n_bytes;
     sum->stocked_slices += vt__stock_slices(h);
     return add_kept(sum, h) + (is_mine ? add_my_lists(sum, h) : add_lists(sum, h));
 }
 
 static struct sums take(bool is_entered) {
     if (is_entered) vt__remote_sort();
-    struct sums sum = {.used_slices = used_slices()};
+    struct sums sum = {.used_slices = used_slices(), .cached_bytes = vt__exchange_bytes()};
     size_t n_steps = add_slices(&sum);
     vt_lock(&vt__heaps_lock);
     for (struct heap *h = vt__heaps_first(); h != NULL; h = h->next)

@@ -60,6 +60,11 @@ size_t vt__heaps_count(size_t *n_live) {
     return n;
 }
 
+VT_READS_RACILY size_t vt__heaps_live(void) {
+    uint32_t n_pooled = atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed);
+    return heaps.n_heaps > n_pooled ? heaps.n_heaps - n_pooled : 1;
+}
+
 static struct heap *heap_new(void) {
     struct heap *h = vt__arena_take(sizeof(*h), VT_OS_PAGE);
     if (h == NULL) return NULL;

@@ -36,7 +36,7 @@
  * pointer, nor NULL, lies behind this base. */
 #define BASE_BEFORE_START ((uintptr_t)1 << 63)
 
-struct vt_map vt__map = {.base = BASE_BEFORE_START, .key = VT_KEY_BITS};
+struct vt_map vt__map = {.base = BASE_BEFORE_START, .key = VT_KEY_BITS, .mark_key = ~VT_KEY_BITS};
 struct vt_window vt__window;
 const struct block vt__nil = {0};
 
@@ -125,6 +125,7 @@ VT_COLD static void open_constrained(void) {
 
 int vt__window_open(void) {
     vt__map.key = (vt__os_random() & ~(UINT64_C(0xff) << 56)) | VT_KEY_BITS;
+    vt__map.mark_key = ~vt__map.key;
     is_huge_always = vt__os_hugepages_are_always();
     vt__window.first_huge = first_huge();
     int err = -ENOMEM;

@@ -44,11 +44,22 @@ uint32_t vt__site_of(const struct vt_site_key *key);
 bool vt__site_is(uint32_t id, const struct vt_site_key *key);
 /* What a block of this site stands for that was drawn with `period`; `block_bytes` decides for large ones. */
 double vt__site_weight(uint32_t id, uint64_t period, size_t block_bytes);
+/* What a sample counts for. */
+struct vt_share {
+    struct vt_site_counts counts;
+    double variance; /* of its bytes: what it adds to the error of their sum, squared */
+};
+struct vt_share vt__share_of(double objects, size_t block_bytes, size_t requested_bytes);
 /* A sample of the site is born, or dies after `age_ms`. Without the lock only by the site's own thread. is_peak: just before it
  * was the peak, and the block itself, not what it stands for, belongs to it. */
-void vt__site_add(uint32_t id, const struct vt_record *r, bool is_peak);
-void vt__site_end(uint32_t id, const struct vt_record *r, uint64_t age_ms);
+void vt__site_add(uint32_t id, const struct vt_record *r, const struct vt_share *share,
+                  bool is_peak);
+void vt__site_end(uint32_t id, const struct vt_share *share, uint64_t age_ms);
 bool vt__site_is_mine(uint32_t id);
+/* The same where the row is known, and its thread is the calling one. */
+struct vt_box_site *vt__site_row(uint32_t id);
+void vt__site_add_mine(struct vt_box_site *s, const struct vt_share *share);
+void vt__site_end_mine(struct vt_box_site *s, const struct vt_share *share, uint64_t age_ms);
 void vt__site_thread(uint32_t id, uint32_t *stack, uint32_t *thread);
 void vt__sites_new_peak(void); /* what is in use now is the peak, until the next call */
 void vt__sites_forget(void);
@@ -62,6 +73,20 @@ struct vt_frames *vt__slot_frames(struct vt_sample_slot *s); /* for its thread's
 uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key *key);
 /* Where it keeps the record of such a block. */
 uint32_t *vt__slot_record(struct vt_sample_slot *s, const void *p);
+/* A sample that may come again: who takes and gives in turns meets the same block, with the same stack and of the same size. */
+struct vt_again {
+    const void *at; /* NULL: none */
+    size_t requested_bytes;
+    struct vt_site_key key;
+    unsigned n_drawn;
+    uint32_t site;
+    uint64_t period;
+    struct vt_record *record;
+    struct vt_box_site *row;
+    struct vt_share share;
+};
+/* Where it keeps the sample of such a block. */
+struct vt_again *vt__slot_again(struct vt_sample_slot *s, const void *p);
 void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site);
 /* At each birth, before the lock: what all threads have in use, as far as it is known, this block included. 0: it is not the time to
  * look. */
@@ -69,8 +94,8 @@ uint64_t vt__totals_in_use(struct vt_sample_slot *slot, size_t block_bytes);
 /* Before a birth of a block of so many bytes: is this the peak? */
 bool vt__totals_look(uint64_t in_use_bytes, size_t block_bytes, bool has_lock);
 /* One more sample, or one less. `slot` NULL or with the lock: it counts for all at once. */
-void vt__totals_add(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);
-void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock);
+void vt__totals_add(struct vt_sample_slot *slot, const struct vt_share *share, bool has_lock);
+void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_share *share, bool has_lock);
 void vt__totals_lost(void); /* with the lock */
 void vt__totals_forget(void);
 void vt__totals_pull(double alloc_bytes, double live_bytes); /* a dump, if it is time */

@@ -95,10 +95,10 @@ uint64_t vt__sample_since_ns(void) { return samples.since_ns; }
 
 /* Each byte is drawn with the same small chance, so the distance to the next is exponential, in mallocs geometric. */
 uint32_t vt__probe_draw_count(size_t n_bytes, unsigned n, uint64_t *random) {
-    uint64_t period = vt__probe_period(), sum = 0;
+    uint64_t period = vt__probe_period(), sum = n;
     if (period == 0) return UINT32_MAX;
-    for (; n > 0; n--)
-        sum += (uint64_t)(1 + vt__exponential(random) * (double)period / (double)n_bytes);
+    double mean = (double)period / (double)n_bytes;
+    for (; n > 0; n--) sum += (uint64_t)(vt__exponential(random) * mean);
     return (uint32_t)vt_min(sum, UINT32_MAX);
 }
 
@@ -157,17 +157,20 @@ static uint32_t take_stack_locked(void) {
     return w != NULL && w->stack != NULL ? w->stack(&frames) : vt__stack_id_here(&frames, NULL);
 }
 
-static struct vt_site_key key_here(uint32_t stack, size_t block_bytes) {
-    return (struct vt_site_key){.stack = stack,
-                                .thread = vt__heap_thread_number(),
-                                .label = vt__label_of_thread(),
-                                .block_bytes = block_bytes};
-}
+/* What is known of a sample that is being born. */
+struct birth {
+    const void *at;
+    size_t requested_bytes;
+    struct vt_site_key key; /* its stack 0: not taken yet */
+    unsigned n_drawn;
+    uint64_t in_use_bytes; /* in all, if it is the time to look */
+};
 
 /* The record is filled, and in use from the last line on: who lists objects reads without us. */
-static void write_down(struct vt_record *r, uint32_t site, size_t n_bytes, size_t block_bytes) {
-    r->requested_bytes = n_bytes;
-    r->block_bytes = block_bytes;
+static void write_down(struct vt_record *r, uint32_t site, double objects, const struct birth *b) {
+    r->objects = objects;
+    r->requested_bytes = b->requested_bytes;
+    r->block_bytes = b->key.block_bytes;
     r->born_ms = vt__os_now_ms();
     /* release: pairs with the acquire in vt__sample_next_object */
     atomic_store_explicit(&r->site, site, memory_order_release);
@@ -185,39 +188,75 @@ static uint32_t find_mine(struct vt_sample_slot *slot, const void *p) {
     return *of_late = vt__record_find_unlocked(p);
 }
 
-/* The common case of a program that takes and gives in turns. False: it is another one. */
-static bool remember_again(struct vt_sample_slot *slot, uint32_t stack, const void *p,
-                           size_t n_bytes, size_t block_bytes, unsigned n_drawn,
-                           uint64_t in_use_bytes) {
-    if (stack == 0) return false;
-    struct vt_site_key key = key_here(stack, block_bytes);
-    uint32_t site = vt__slot_site(slot, &key);
-    uint32_t id = site != 0 ? find_mine(slot, p) : 0;
+VT_INLINE bool is_again(const struct vt_again *a, const struct birth *b) {
+    return a->at == b->at && a->requested_bytes == b->requested_bytes && a->n_drawn == b->n_drawn &&
+           a->key.stack == b->key.stack && a->key.thread == b->key.thread &&
+           a->key.label == b->key.label && a->key.block_bytes == b->key.block_bytes &&
+           a->period == vt__probe_period() &&
+           /* relaxed: the row may be another block's, and another thread's, by now */
+           __atomic_load_n(&a->record->at, __ATOMIC_RELAXED) == (uintptr_t)b->at;
+}
+
+/* False: the site is not one of the thread's of late, or the block has no record. */
+static VT_NOINLINE bool learn(struct vt_sample_slot *slot, struct vt_again *a,
+                              const struct birth *b) {
+    uint32_t site = vt__slot_site(slot, &b->key);
+    uint32_t id = site != 0 ? find_mine(slot, b->at) : 0;
     if (id == 0) return false;
-    struct vt_record *r = vt__record(id);
-    r->objects = n_drawn * vt__site_weight(site, vt__probe_period(), block_bytes);
-    write_down(r, site, n_bytes, block_bytes);
-    vt__site_add(site, r, vt__totals_look(in_use_bytes, block_bytes, /* has_lock */ false));
-    vt__totals_add(slot, r, /* has_lock */ false);
+    *a = (struct vt_again){.at = b->at,
+                           .requested_bytes = b->requested_bytes,
+                           .key = b->key,
+                           .n_drawn = b->n_drawn,
+                           .site = site,
+                           .period = vt__probe_period(),
+                           .record = vt__record(id),
+                           .row = vt__site_row(site)};
+    a->share = vt__share_of(b->n_drawn * vt__site_weight(site, a->period, b->key.block_bytes),
+                            b->key.block_bytes, b->requested_bytes);
+    return true;
+}
+
+/* The common case of a program that takes and gives in turns. False: it is another one. */
+static bool remember_again(struct vt_sample_slot *slot, const struct birth *b) {
+    struct vt_again *a = vt__slot_again(slot, b->at);
+    if (vt_unlikely(!is_again(a, b)) && !learn(slot, a, b)) return false;
+    write_down(a->record, a->site, a->share.counts.objects, b);
+    if (vt_unlikely(vt__totals_look(b->in_use_bytes, b->key.block_bytes, /* has_lock */ false)))
+        vt__site_add(a->site, a->record, &a->share, /* is_peak */ true);
+    else
+        vt__site_add_mine(a->row, &a->share);
+    vt__totals_add(slot, &a->share, /* has_lock */ false);
     return true;
 }
 
 /* With the lock. */
-static bool remember(struct vt_sample_slot *slot, uint32_t stack, const void *p, size_t n_bytes,
-                     size_t block_bytes, unsigned n_drawn, uint64_t in_use_bytes) {
-    struct vt_site_key key = key_here(stack != 0 ? stack : take_stack_locked(), block_bytes);
-    uint32_t site = vt__site_of(&key);
-    uint32_t id = site != 0 ? vt__record_find(p) : 0; /* at rest */
-    if (id == 0 && site != 0) id = vt__record_add(p);
+static bool remember_locked(struct vt_sample_slot *slot, struct birth *b) {
+    if (b->key.stack == 0) b->key.stack = take_stack_locked();
+    uint32_t site = vt__site_of(&b->key);
+    uint32_t id = site != 0 ? vt__record_find(b->at) : 0; /* at rest */
+    if (id == 0 && site != 0) id = vt__record_add(b->at);
     if (id == 0) return false;
     struct vt_record *r = vt__record(id);
-    r->objects = n_drawn / vt__probability_of((double)block_bytes / (double)vt__probe_period());
-    write_down(r, site, n_bytes, block_bytes);
-    vt__site_add(site, r, vt__totals_look(in_use_bytes, block_bytes, /* has_lock */ true));
+    size_t block_bytes = b->key.block_bytes;
+    double objects =
+        b->n_drawn / vt__probability_of((double)block_bytes / (double)vt__probe_period());
+    write_down(r, site, objects, b);
+    struct vt_share share = vt__share_of(objects, block_bytes, b->requested_bytes);
+    vt__site_add(site, r, &share,
+                 vt__totals_look(b->in_use_bytes, block_bytes, /* has_lock */ true));
     if (watching() != NULL) tell(watching()->allocated, r);
-    vt__totals_add(slot, r, /* has_lock */ true);
-    if (slot != NULL) vt__slot_note_site(slot, &key, site);
+    vt__totals_add(slot, &share, /* has_lock */ true);
+    if (slot == NULL) return true;
+    vt__slot_note_site(slot, &b->key, site);
+    vt__slot_again(slot, b->at)->at = NULL; /* what it says of this block is not so any more */
     return true;
+}
+
+static VT_NOINLINE void remember(struct vt_sample_slot *slot, struct birth *b) {
+    if (b->key.stack == 0) vt__stack_poll_modules(/* always */ true);
+    vt_lock(&vt__probe_lock);
+    if (!remember_locked(slot, b)) vt__totals_lost();
+    vt_unlock(&vt__probe_lock);
 }
 
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned n_drawn) {
@@ -226,14 +265,18 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
     if (!vt__box_is_mine()) vt__life_box_attend();
     if (vt__thread_is_due()) vt__thread_look();
     struct vt_sample_slot *slot = vt__slot_of_thread();
-    uint32_t stack = take_stack(slot);
-    /* where they come in turns, of this class no other was in use: that is no peak */
-    uint64_t in_use_bytes = n_drawn > 1 ? 0 : vt__totals_in_use(slot, block_bytes);
-    if (remember_again(slot, stack, p, n_bytes, block_bytes, n_drawn, in_use_bytes)) return;
-    if (stack == 0) vt__stack_poll_modules(/* always */ true);
-    vt_lock(&vt__probe_lock);
-    if (!remember(slot, stack, p, n_bytes, block_bytes, n_drawn, in_use_bytes)) vt__totals_lost();
-    vt_unlock(&vt__probe_lock);
+    struct birth b = {
+        .at = p,
+        .requested_bytes = n_bytes,
+        .key = {.stack = take_stack(slot),
+                .thread = vt__heap_thread_number(),
+                .label = vt__label_of_thread(),
+                .block_bytes = block_bytes},
+        .n_drawn = n_drawn,
+        /* where they come in turns, of this class no other was in use: that is no peak */
+        .in_use_bytes = n_drawn > 1 ? 0 : vt__totals_in_use(slot, block_bytes)};
+    if (b.key.stack != 0 && remember_again(slot, &b)) return;
+    remember(slot, &b);
 }
 
 /* ---- death ---- */
@@ -245,8 +288,22 @@ static void bury(struct vt_record *r, struct vt_sample_slot *slot, bool has_lock
     uint32_t site = atomic_load_explicit(&r->site, memory_order_relaxed);
     if (watching() != NULL) tell(watching()->freed, r);
     atomic_store_explicit(&r->site, 0, memory_order_relaxed);
-    vt__site_end(site, r, age_of(r));
-    vt__totals_subtract(slot, r, has_lock);
+    struct vt_share share = vt__share_of(r->objects, r->block_bytes, r->requested_bytes);
+    vt__site_end(site, &share, age_of(r));
+    vt__totals_subtract(slot, &share, has_lock);
+}
+
+/* The same of one that came again. False: it did not. */
+static bool bury_again(struct vt_sample_slot *slot, const void *p) {
+    const struct vt_again *a = vt__slot_again(slot, p);
+    if (a->at != p || __atomic_load_n(&a->record->at, __ATOMIC_RELAXED) != (uintptr_t)p ||
+        atomic_load_explicit(&a->record->site, memory_order_relaxed) != a->site)
+        return false;
+    if (a->key.thread != vt__heap_thread_number()) return false;
+    atomic_store_explicit(&a->record->site, 0, memory_order_relaxed);
+    vt__site_end_mine(a->row, &a->share, age_of(a->record));
+    vt__totals_subtract(slot, &a->share, /* has_lock */ false);
+    return true;
 }
 
 /* What is known of the block of record `id`, 0: nothing. */
@@ -273,6 +330,7 @@ enum vt_probe_known vt__probe_freed(const void *p) { return end(p, /* is_forgott
 /* Without the lock, if the block is of a site of this thread's. */
 enum vt_probe_known vt__probe_rests(const void *p) {
     struct vt_sample_slot *slot = watching() == NULL ? vt__slot_of_thread() : NULL;
+    if (slot != NULL && vt__box_is_mine() && bury_again(slot, p)) return VT_KNOWN_MINE;
     uint32_t id = slot != NULL ? find_mine(slot, p) : 0;
     if (known_of(id) != VT_KNOWN_MINE || !vt__box_is_mine())
         return end(p, /* is_forgotten */ false);

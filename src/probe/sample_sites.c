@@ -112,11 +112,22 @@ static void add_double(double *sum, double x) {
     set_double(sum, now + x);
 }
 
-static void add(struct vt_site_counts *c, const struct vt_record *r) {
-    add_n(&c->n_seen, 1);
-    add_double(&c->objects, r->objects);
-    add_double(&c->bytes, r->objects * (double)r->block_bytes);
-    add_double(&c->requested_bytes, r->objects * (double)r->requested_bytes);
+static void add(struct vt_site_counts *c, const struct vt_site_counts *more) {
+    add_n(&c->n_seen, more->n_seen);
+    add_double(&c->objects, more->objects);
+    add_double(&c->bytes, more->bytes);
+    add_double(&c->requested_bytes, more->requested_bytes);
+}
+
+/* A block of b bytes and chance p counts for b / p, or 0: the variance is b^2 (1 - p) / p, and one that was drawn tells of 1 / p
+ * such. */
+struct vt_share vt__share_of(double objects, size_t block_bytes, size_t requested_bytes) {
+    double n_bytes = objects * (double)block_bytes;
+    return (struct vt_share){.counts = {.n_seen = 1,
+                                        .objects = objects,
+                                        .bytes = n_bytes,
+                                        .requested_bytes = objects * (double)requested_bytes},
+                             .variance = n_bytes * n_bytes * (1 - 1 / objects)};
 }
 
 static void load(struct vt_site_counts *out, const struct vt_site_counts *c) {
@@ -200,15 +211,28 @@ double vt__site_weight(uint32_t id, uint64_t period, size_t block_bytes) {
     return s->weight;
 }
 
-void vt__site_add(uint32_t id, const struct vt_record *r, bool is_peak) {
+struct vt_box_site *vt__site_row(uint32_t id) {
+    return site(id);
+}
+
+void vt__site_add_mine(struct vt_box_site *s, const struct vt_share *share) {
+    write_begins(s);
+    settle_peak(s);
+    add(&s->s.alloc, &share->counts);
+    write_ends(s);
+}
+
+void vt__site_add(uint32_t id, const struct vt_record *r, const struct vt_share *share,
+                  bool is_peak) {
     struct vt_box_site *s = site(id);
     write_begins(s);
     settle_peak(s);
     if (is_peak)
-        add(&s->s.peak, &(struct vt_record){.requested_bytes = r->requested_bytes,
-                                            .block_bytes = r->block_bytes,
-                                            .objects = 1});
-    add(&s->s.alloc, r);
+        add(&s->s.peak, &(struct vt_site_counts){.n_seen = 1,
+                                                 .objects = 1,
+                                                 .bytes = (double)r->block_bytes,
+                                                 .requested_bytes = (double)r->requested_bytes});
+    add(&s->s.alloc, &share->counts);
     write_ends(s);
 }
 
@@ -228,15 +252,28 @@ static void add_lifetime(uint32_t lifetimes[VT_LIFETIMES], uint64_t age_ms) {
     __atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
 }
 
-void vt__site_end(uint32_t id, const struct vt_record *r, uint64_t age_ms) {
+static void add_freed(struct vt_box_site *s, struct vt_site_counts *freed,
+                      uint32_t lifetimes[VT_LIFETIMES], const struct vt_share *share,
+                      uint64_t age_ms) {
+    write_begins(s);
+    settle_peak(s);
+    add(freed, &share->counts);
+    add_lifetime(lifetimes, age_ms);
+    write_ends(s);
+}
+
+void vt__site_end_mine(struct vt_box_site *s, const struct vt_share *share, uint64_t age_ms) {
+    add_freed(s, &s->s.freed, s->s.lifetimes, share, age_ms);
+}
+
+void vt__site_end(uint32_t id, const struct vt_share *share, uint64_t age_ms) {
     struct vt_box_site *s = site(id);
     /* without memory it is added to what its own thread freed: then a sample of that one may be lost */
     struct vt_box_freed *f = vt__site_is_mine(id) ? NULL : freed_to_add(s);
-    write_begins(s);
-    settle_peak(s);
-    add(f != NULL ? &f->counts : &s->s.freed, r);
-    add_lifetime(f != NULL ? f->lifetimes : s->s.lifetimes, age_ms);
-    write_ends(s);
+    if (f == NULL)
+        vt__site_end_mine(s, share, age_ms);
+    else
+        add_freed(s, &f->counts, f->lifetimes, share, age_ms);
 }
 
 static void clear_lifetimes(uint32_t lifetimes[VT_LIFETIMES]) {

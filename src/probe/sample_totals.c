@@ -26,6 +26,7 @@
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
 #define RECORDS_OF_LATE 64
+#define AGAIN_OF_LATE 8
 #define SITES_OF_LATE 128    /* pairs; the newer one first */
 #define UNTOLD_BYTES KiB(16) /* or that part of the most: */
 #define UNTOLD_PART 64
@@ -44,6 +45,7 @@ struct vt_sample_slot {
     int64_t told_in_use; /* its part of totals.in_use_bytes */
     uint32_t site[SITES_OF_LATE][2];
     uint32_t record[RECORDS_OF_LATE];
+    struct vt_again again[AGAIN_OF_LATE];
     /* under the lock */
     struct vt_sample_slot *next;
     struct vt_frames frames; /* last: of its pages those are touched that a stack needs */
@@ -129,8 +131,16 @@ uint32_t vt__slot_site(const struct vt_sample_slot *s, const struct vt_site_key 
     return vt__site_is(site[1], key) ? site[1] : 0;
 }
 
+static unsigned place_of_block(const void *p) {
+    return (unsigned)((uintptr_t)p >> 4 ^ (uintptr_t)p >> 12);
+}
+
 uint32_t *vt__slot_record(struct vt_sample_slot *s, const void *p) {
-    return &s->record[((uintptr_t)p >> 4 ^ (uintptr_t)p >> 12) % RECORDS_OF_LATE];
+    return &s->record[place_of_block(p) % RECORDS_OF_LATE];
+}
+
+struct vt_again *vt__slot_again(struct vt_sample_slot *s, const void *p) {
+    return &s->again[place_of_block(p) % AGAIN_OF_LATE];
 }
 
 void vt__slot_note_site(struct vt_sample_slot *s, const struct vt_site_key *key, uint32_t site) {
@@ -350,35 +360,41 @@ static bool should_tell(const struct sums *part, double n_bytes) {
     return get(&part->alloc_bytes) >= get(&totals.tell_bytes); /* a trigger may be due */
 }
 
-static void add(struct vt_sample_slot *slot, const struct sums *more, double n_bytes,
-                bool has_lock) {
+static VT_NOINLINE void tell_with_lock(struct sums *part) {
+    vt_lock(&vt__probe_lock);
+    tell(part);
+    vt_unlock(&vt__probe_lock);
+}
+
+static void told(struct sums *part, double n_bytes, bool has_lock) {
+    if (has_lock)
+        tell(part);
+    else if (vt_unlikely(should_tell(part, n_bytes)))
+        tell_with_lock(part);
+}
+
+void vt__totals_add(struct vt_sample_slot *slot, const struct vt_share *share, bool has_lock) {
     struct sums nobodys = {0};
     struct sums *part = slot != NULL ? &slot->part : &nobodys;
-    add_sums(part, more);
-    if (!has_lock && !should_tell(part, n_bytes)) return;
-    if (!has_lock) vt_lock(&vt__probe_lock);
-    tell(part);
-    if (!has_lock) vt_unlock(&vt__probe_lock);
+    double n = share->counts.bytes;
+    set_n(&part->n_samples, get_n(&part->n_samples) + 1);
+    set_n(&part->n_live, get_n(&part->n_live) + 1);
+    set(&part->alloc_bytes, get(&part->alloc_bytes) + n);
+    set(&part->live_bytes, get(&part->live_bytes) + n);
+    set(&part->live_variance, get(&part->live_variance) + share->variance);
+    told(part, n, has_lock);
 }
 
-static double bytes_of(const struct vt_record *r) { return r->objects * (double)r->block_bytes; }
-
-/* A block of b bytes and chance p counts for b / p, or 0: the variance is b^2 (1 - p) / p, and one that was drawn tells of 1 / p
- * such. */
-static double variance_of(const struct vt_record *r) {
-    return bytes_of(r) * bytes_of(r) * (1 - 1 / r->objects);
-}
-
-void vt__totals_add(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock) {
-    double n = bytes_of(r);
-    add(slot, &(struct sums){1, 1, n, n, variance_of(r)}, n, has_lock);
-}
-
-void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_record *r, bool has_lock) {
-    double n = bytes_of(r);
+void vt__totals_subtract(struct vt_sample_slot *slot, const struct vt_share *share, bool has_lock) {
+    struct sums nobodys = {0};
+    struct sums *part = slot != NULL ? &slot->part : &nobodys;
+    double n = share->counts.bytes;
     if (!atomic_load_explicit(&totals.has_shrunk, memory_order_relaxed))
         atomic_store_explicit(&totals.has_shrunk, true, memory_order_relaxed);
-    add(slot, &(struct sums){0, UINT64_MAX, 0, -n, -variance_of(r)}, n, has_lock);
+    set_n(&part->n_live, get_n(&part->n_live) - 1);
+    set(&part->live_bytes, get(&part->live_bytes) - n);
+    set(&part->live_variance, get(&part->live_variance) - share->variance);
+    told(part, n, has_lock);
 }
 
 void vt__totals_lost(void) {

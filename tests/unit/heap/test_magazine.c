@@ -3,8 +3,10 @@
 
 #include "heap/magazine.c"
 
-static struct magazine *magazine_for(size_t n_bytes) {
-    return magazine_of(vt__tls.real, vt__class_of(n_bytes));
+static unsigned n_for(size_t n_bytes) { return magazine_n(vt__tls.real, vt__class_of(n_bytes)); }
+
+static unsigned most_for(size_t n_bytes) {
+    return most_of(vt__tls.real, magazine_of(vt__class_of(n_bytes)));
 }
 
 static void start_empty(void) {
@@ -18,7 +20,7 @@ TEST(magazine, the_block_freed_last_is_handed_out_next) {
         void *a = vt__malloc(rows[i]), *b = vt__malloc(rows[i]);
         vt__free(a);
         vt__free(b);
-        assert_int_equal(magazine_for(rows[i])->n, 2);
+        assert_int_equal(n_for(rows[i]), 2);
         assert_ptr_equal(vt__malloc(rows[i]), b);
         assert_ptr_equal(vt__malloc(rows[i]), a);
     }
@@ -30,12 +32,12 @@ TEST_WITH(magazine, what_goes_up_and_down_stays_in_the_magazine, "VITRINE_SAMPLE
     start_empty();
     struct blocks kept = take_blocks(200, N_BYTES);
     for (int turn = 0; turn < 20; turn++) free_blocks(take_blocks(N_UP, N_BYTES));
-    assert_true_msg(magazine_for(N_BYTES)->n >= N_UP, "expected at least %d blocks, seen %u", N_UP,
-                    magazine_for(N_BYTES)->n);
+    assert_true_msg(n_for(N_BYTES) >= N_UP, "expected at least %d blocks, seen %u", N_UP,
+                    n_for(N_BYTES));
     size_t n_slices = atomic_load(&vt__pool.used_slices);
     for (int turn = 0; turn < 20; turn++) {
         struct blocks b = take_blocks(N_UP, N_BYTES);
-        assert_true(magazine_for(N_BYTES)->n <= magazine_for(N_BYTES)->most - N_UP);
+        assert_true(n_for(N_BYTES) <= most_for(N_BYTES) - N_UP);
         free_blocks(b);
     }
     assert_int_equal(atomic_load(&vt__pool.used_slices), n_slices);
@@ -50,19 +52,25 @@ TEST(magazine, all_together_hold_no_more_than_a_thread_may) {
         free_blocks(b);
         size_t most = 0;
         for (unsigned i = 0; i < VT_N_MEDIUM; i++) {
-            const struct magazine *m = &vt__tls.real->magazine[i];
-            assert_true_msg(m->n <= m->most, "class %u: expected at most %u, seen %u", i, m->most,
-                            m->n);
-            most += m->most * bytes_of(i);
+            unsigned n = magazine_n(vt__tls.real, VT_N_SMALL + i),
+                     n_most = most_of(vt__tls.real, i);
+            assert_true_msg(n <= n_most, "class %u: expected at most %u, seen %u", i, n_most, n);
+            most += n_most * bytes_of(i);
         }
-        assert_int_equal(vt__tls.real->magazines_most_bytes, most);
+        assert_int_equal(vt__tls.real->magazines.most_bytes, most);
         assert_true(most <= BYTES_MAX);
     }
     vt__heap_release_all();
-    assert_int_equal(vt__tls.real->magazines_most_bytes, 0);
+    assert_int_equal(vt__tls.real->magazines.most_bytes, 0);
     for (int turn = 0; turn < 300; turn++) /* with no slabs that are worth more: a fixed little */
         vt__free(vt__malloc(1100 + unit_random(&rng) % 60000));
-    assert_true(vt__tls.real->magazines_most_bytes <= BYTES_MIN);
+    assert_true(vt__tls.real->magazines.most_bytes <= BYTES_MIN);
+}
+
+TEST(magazine, units_are_the_sizes_of_the_classes) {
+    start_empty();
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++)
+        assert_int_equal((units[i / 4 % 2][2 * (i % 4)] << i / 8) * UNIT, bytes_of(i));
 }
 
 TEST(magazine, statistics_count_what_is_in_a_magazine_as_cached) {

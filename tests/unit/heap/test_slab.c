@@ -31,8 +31,8 @@ TEST(slab, a_class_that_was_filled_and_emptied_leaves_little) {
         vt__heap_audit();
         free_blocks(b);
         vt__heap_audit();
-        size_t n_left =
-            k->n_slices * (c < VT_N_SMALL ? 1u : vt__tls.real->magazine[c - VT_N_SMALL].n);
+        size_t n_left = k->n_slices *
+                        (c < VT_N_SMALL ? 1u : (unsigned)vt__tls.real->magazines.n[c - VT_N_SMALL]);
         assert_true_msg(n_used_slices() <= before + n_left,
                         "class %u: expected at most %zu slices, seen %zu", c, before + n_left,
                         n_used_slices());
@@ -134,8 +134,8 @@ TEST_WITH(slab, ping_pong_soon_finds_the_fast_path, "VITRINE_SAMPLE=1T") {
         for (unsigned n_live = 0; n_live <= n_most; n_live += n_most > 100 ? n_live % 5 + 1 : 1)
             for (unsigned sampled = 0; sampled <= n_live; sampled += n_live / 3 + 1) {
                 vt__heap_release_all();
-                struct draw *d = &vt__tls.heap->draw[c];
-                d->countdown = d->left = sampled; /* 0: to be drawn */
+                struct heap *h = vt__tls.heap;
+                h->countdown[c] = h->draw[c].left = sampled; /* 0: to be drawn */
                 struct blocks live = take_blocks(n_live, vt__class_bytes(c));
                 n_fast_of(40, c);
                 int n_fast = n_fast_of(60, c);
