@@ -36,7 +36,7 @@ set(VT_SMALL_SOURCES
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES} src/heap/sums.c)
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c src/life/purger.c
-    src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/heap/magazine.c src/heap/exchange.c src/heap/shelf.c src/heap/spare.c src/heap/chunk.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+    src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/heap/shelf.c src/heap/spare.c src/heap/chunk.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)

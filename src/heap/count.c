@@ -80,9 +80,16 @@ struct seen {
     uint64_t ready, out;
 };
 
+static void add_allocated(struct heap *h, uint64_t n_bytes) {
+    h->bytes.allocated += n_bytes;
+    h->small_allocated += n_bytes;
+    h->listed_bytes -= n_bytes;
+}
+
 /* Inlined, so that each question pays for what it wants: with `settles` heap.bytes has all that was allocated, with `walks` it is seen
  * what is out. Heaps of own.c use the countdowns without a refill: `used` does not know of these. */
 VT_INLINE struct seen see(struct heap *h, bool settles, bool walks) {
+    VT_AUDIT(vt__draws_are_valid(h));
     struct walk w = {0, 0};
     struct seen seen = {0, 0}; /* in steps of VT_BLOCK_ALIGN, as classes are */
     uint64_t taken = 0, used = h->own_caches == NULL ? h->used : ~UINT64_C(0);
@@ -96,33 +103,32 @@ VT_INLINE struct seen see(struct heap *h, bool settles, bool walks) {
         seen.out += w.n_out * (c + 1);
     }
     if (walks) h->pace.n_steps = w.n_slabs;
-    h->bytes.allocated += taken * VT_BLOCK_ALIGN;
-    h->small_allocated += taken * VT_BLOCK_ALIGN;
+    if (settles) add_allocated(h, taken * VT_BLOCK_ALIGN);
     return (struct seen){seen.ready * VT_BLOCK_ALIGN, seen.out * VT_BLOCK_ALIGN};
 }
 
 /* ---- allocated ---- */
 
 void vt__draws_settle(struct heap *h, unsigned cls) {
-    uint64_t n_bytes = (uint64_t)take_count(h, cls, list_ready(h, cls)) * vt__class_bytes(cls);
-    h->bytes.allocated += n_bytes;
-    h->small_allocated += n_bytes;
+    add_allocated(h, (uint64_t)take_count(h, cls, list_ready(h, cls)) * vt__class_bytes(cls));
 }
 
 uint64_t vt__draws_settle_all(struct heap *h) {
     return see(h, /* settles */ true, /* walks */ false).ready;
 }
 
-VT_INLINE uint64_t taken_bytes(const struct heap *h, uint64_t classes) {
-    uint64_t n = h->bytes.allocated;
-    for (; classes != 0; classes &= classes - 1) {
-        unsigned c = (unsigned)__builtin_ctzll(classes);
-        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
-    }
-    return n;
+uint64_t vt__draws_taken_bytes(const struct heap *h) {
+    return h->bytes.allocated + h->listed_bytes;
 }
 
-uint64_t vt__draws_taken_bytes(const struct heap *h) { return taken_bytes(h, ~UINT64_C(0)); }
+#ifdef VT_WITH_AUDIT
+bool vt__draws_are_valid(const struct heap *h) {
+    uint64_t n = 0;
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        n += (uint64_t)(h->draw[c].left - h->countdown[c]) * vt__class_bytes(c);
+    return n == h->listed_bytes;
+}
+#endif
 
 /* ---- freed ---- */
 
@@ -157,7 +163,7 @@ static void count_both(struct heap *h) {
 /* Nothing is freed by this count but what a walk saw; what waits in lists counts as in use. */
 static int64_t in_use_at_most(const struct heap *h) {
     return h->left_bytes +
-           (int64_t)(taken_bytes(h, h->used) - h->bytes.freed - vt__magazines_bytes(h));
+           (int64_t)(vt__draws_taken_bytes(h) - h->bytes.freed - vt__magazines_bytes(h));
 }
 
 int64_t vt__heap_in_use(bool wants_walk) {
@@ -196,6 +202,7 @@ static void empty_lists(struct heap *h) {
     vt__heap_drop_empty(h, /* has_heaps_lock */ false);
     (void)vt__draws_settle_all(h);
     for (unsigned c = 0; c < VT_N_SMALL; c++) h->countdown[c] = h->draw[c].left = 0;
+    h->listed_bytes = 0;
 }
 
 const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted) {

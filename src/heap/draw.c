@@ -27,11 +27,13 @@
 static _Atomic uint32_t epoch = 1; /* a fresh heap has 0: nothing is drawn yet */
 
 void vt__draws_init(struct heap *h) {
+    h->listed_bytes = 0;
     for (unsigned i = 0; i < VT_N_DRAWS; i++) {
         bool is_medium = i >= VT_N_SMALL && i < VT_N_CLASSES;
         h->countdown[i] = is_medium ? 1 : 0; /* the first malloc asks, and it is drawn then */
         h->draw[i].left = i < VT_N_SMALL ? vt__list_ready(h, i) : VT_NOT_DRAWN;
         h->draw[i].n_in_turn = h->draw[i].n_to_draw = 0;
+        if (i < VT_N_SMALL) h->listed_bytes += h->draw[i].left * vt__class_bytes(i);
     }
     h->random = 0;
 }
@@ -95,6 +97,7 @@ static VT_NOINLINE void begin_small(struct heap *h, unsigned cls) {
     if (h->countdown[cls] == 1) return;
     h->bytes.allocated += vt__class_bytes(cls);
     h->small_allocated += vt__class_bytes(cls);
+    h->listed_bytes -= vt__class_bytes(cls);
     h->draw[cls].left--;
 }
 

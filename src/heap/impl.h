@@ -278,10 +278,12 @@ struct heap {
     uint64_t random;                  /* the state of chance that they are drawn with */
     struct shelf spare[VT_N_CLASSES]; /* see spare.h */
     size_t spare_bytes;
-    uint32_t spare_hand;                   /* the class to look at next when they are too much */
-    struct draw draw[VT_N_DRAWS];          /* as `countdown` */
-    uint32_t label;                        /* of its thread; see probe/labels.c */
-    struct vt_thread_bytes bytes;          /* see vt__heap_thread_bytes */
+    uint32_t spare_hand;          /* the class to look at next when they are too much */
+    struct draw draw[VT_N_DRAWS]; /* as `countdown` */
+    uint32_t label;               /* of its thread; see probe/labels.c */
+    struct vt_thread_bytes bytes; /* see vt__heap_thread_bytes */
+    uint64_t
+        listed_bytes; /* put into lists of small classes, and not in `bytes` yet: the sum of draw.left - countdown */
     uint64_t small_allocated, small_freed; /* the parts of it that are about small blocks */
     uint64_t small_taken_over;             /* in use, of earlier threads */
     uint64_t look_at;                      /* when so much was, for vt__heap_look_is_due */
@@ -570,7 +572,10 @@ void vt__draw_ended(struct heap *h, unsigned draw, enum vt_probe_known known);
 uint32_t vt__list_ready(struct heap *h, unsigned cls); /* blocks in list[], by its owner */
 void vt__draws_settle(struct heap *h, unsigned cls);   /* heap.bytes has all of a small class */
 uint64_t vt__draws_settle_all(struct heap *h);         /* answers the bytes that wait in list[] */
-uint64_t vt__draws_taken_bytes(const struct heap *h);  /* allocated, or waiting in list[] */
+#ifdef VT_WITH_AUDIT
+bool vt__draws_are_valid(const struct heap *h);
+#endif
+uint64_t vt__draws_taken_bytes(const struct heap *h); /* allocated, or waiting in list[] */
 /* Brings heap.bytes.freed up to date by a walk through the slabs. False: it is long, more than n_short slabs, and not due yet. */
 bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short);
 

@@ -130,7 +130,7 @@ void vt__magazines_clear(struct heap *h) {
 }
 
 /* Four classes at a time: 32 bits each, of which 16 suffice. Sizes are counted in units of 128 bytes, so that all magazines of a
- * thread together come to no more than 16 bits hold. */
+ * thread together come to no more than 16 bits hold. From the largest down: each doubling counts twice the one below it. */
 #define UNIT 128
 typedef uint16_t halves __attribute__((vector_size(16)));
 static const halves units[2] = {/* of the classes from 1 to 2 KiB */
@@ -139,10 +139,11 @@ static const halves units[2] = {/* of the classes from 1 to 2 KiB */
 _Static_assert(BYTES_MAX / UNIT <= UINT16_MAX, "the sum of all magazines fits");
 
 VT_READS_RACILY size_t vt__magazines_bytes(const struct heap *h) {
-    halves sum = {0}, n;
-    for (unsigned i = 0; i < VT_N_MEDIUM; i += 4) {
-        __builtin_memcpy(&n, &h->magazines.n[i], sizeof(n));
-        sum += n * (units[i / 4 % 2] << i / 8);
+    halves sum = {0}, n[2];
+    for (unsigned i = VT_N_MEDIUM; i > 0;) {
+        i -= 8;
+        __builtin_memcpy(n, &h->magazines.n[i], sizeof(n));
+        sum += sum + n[0] * units[0] + n[1] * units[1];
     }
     uint16_t n_units = 0;
     for (unsigned i = 0; i < 8; i += 2) n_units = (uint16_t)(n_units + sum[i]);

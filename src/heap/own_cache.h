@@ -78,6 +78,7 @@ VT_INLINE struct block *own_cache_take(const struct vt_own *o, size_t n_bytes) {
     struct block *b = f->top;
     if (vt_unlikely(b == NULL) || vt_unlikely(h->countdown[cls] % SLOW_TURNS < 2)) return NULL;
     h->countdown[cls]--;
+    h->listed_bytes += vt__class_bytes(cls);
     f->top = link_next_salted(b, cls, 0);
     f->room++;
     b->mark = 0;

@@ -260,6 +260,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     uint32_t n_freed = n_freed_of_current(s);
     if (vt_unlikely(n_freed > most)) {
         *countdown -= most;
+        h->listed_bytes += (uint64_t)most * k->block_bytes;
         bin->list_kind = LIST_AS_IT_CAME;
         return take_some(s, most);
     }
@@ -272,6 +273,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     bin->list_kind = list == NULL && s->was_zero ? LIST_IS_ZERO : LIST_AS_IT_CAME;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     *countdown -= n_freed + want;
+    h->listed_bytes += (uint64_t)(n_freed + want) * k->block_bytes;
     return want > 0 ? carve(s, want, list) : list;
 }
 
@@ -365,6 +367,7 @@ bool vt__refill(struct heap *h, unsigned cls) {
         struct block *b = vt__take_shared(cls);
         if (b != NULL) {
             h->countdown[cls]--;
+            h->listed_bytes += vt__class_bytes(cls);
             h->used |= UINT64_C(1) << cls;
             b->link = link_encode(NULL, b); /* a list of one: the caller hands it out at once */
             h->list[cls] = b;
@@ -528,8 +531,10 @@ static void forget_list(struct heap *h, unsigned cls) {
         b = next;
     }
     h->draw[cls].left -= n;
+    h->listed_bytes -= n * vt__class_bytes(cls);
     vt__draws_settle(h, cls);
-    h->countdown[cls] = h->draw[cls].left = 0; /* see draw.c */
+    /* see draw.c */
+    h->countdown[cls] = h->draw[cls].left = 0;
 }
 
 struct slab *vt__slab_let_go(struct heap *h, unsigned cls) {
