@@ -63,7 +63,7 @@ bench:
 install: CONFIGURE += -DVT_COMPAT=$(if $(filter 0,$(COMPAT)),OFF,ON)
 install: build
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) > build/install.log || { cat build/install.log; exit 1; }
-	@echo "installed in $(PREFIX); next: $(PREFIX)/bin/vitrine run prog, or cc prog.c -lvitrine"
+	@DESTDIR=$(DESTDIR) scripts/installed build/install.log
 
 clean:
 	rm -rf build

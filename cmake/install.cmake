@@ -9,7 +9,7 @@
 #   lib/pkgconfig    vitrine.pc, libprofiler.pc, libtcmalloc.pc and three more, jemalloc.pc, mimalloc.pc
 #   lib/cmake        the package `vitrine` with vitrine::vitrine, vitrine::secure, vitrine::static
 #   include/         vitrine.h, vitrine-control.h, vitrine-box.h; gperftools/*.h, and the same by their older path google/; mimalloc*.h
-#   share/           man pages (man/CMakeLists.txt), README and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
+#   share/           man pages (man/CMakeLists.txt), README, docs and LICENSE; completion for bash, zsh and fish (cmake/report.cmake)
 #
 # The tree may be moved afterwards: both package files find their prefix from where they lie.
 # libvitrine-fast.so and libvitrine-audit.so are for measuring and testing; they are not installed.
@@ -70,5 +70,9 @@ install(FILES ${CMAKE_BINARY_DIR}/vitrine.pc DESTINATION ${VT_PKGCONFIG_DIR})
 
 # ---- reading matter
 
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/vitrine)
+# The README with all that it refers to.
+set(VT_DOC_DIR ${CMAKE_INSTALL_DATADIR}/doc/vitrine)
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${VT_DOC_DIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${VT_DOC_DIR} FILES_MATCHING PATTERN *.md)
+install(FILES ${CMAKE_SOURCE_DIR}/bench/README.md DESTINATION ${VT_DOC_DIR}/bench)
 add_subdirectory(man)

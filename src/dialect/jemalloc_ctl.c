@@ -1,5 +1,6 @@
 /* jemalloc_ctl.c - mallctl: from a name or a MIB to a row of jemalloc_ctl.def, and jemalloc's rules about lengths and errors.
- * Engines ask for each request, so a name is found by hashing its parts (tests/cost counts what it takes).
+ * Engines ask for each request, so a name is found by hashing it, and one with numbers by hashing its parts (tests/cost counts what
+ * that takes).
  *
  * A MIB has a number for each part of the name: the number itself where the part is one, else the place of the first row that
  * begins with the same parts. So the last one is the place of the row.
@@ -67,7 +68,7 @@ int vt__je_write_NONE(const struct vt_je_call *c, uint64_t value) {
 static bool is_readable(const struct row *row) { return row->read != vt__je_read_NONE; }
 static bool is_writable(const struct row *row) { return row->write != vt__je_write_NONE; }
 
-/* ---- names: a tree of their parts, in which a part is found by hashing ---- */
+/* ---- names: a tree of their parts, in which a part is found by hashing; those without numbers as a whole, too ---- */
 
 struct part {
     const char *at;
@@ -94,8 +95,10 @@ struct node {
 
 static struct tree {
     uint16_t n_nodes;
-    uint16_t slot[N_SLOTS]; /* 0: none */
+    uint16_t slot[N_SLOTS];  /* 0: none */
+    uint16_t whole[N_SLOTS]; /* a row whose name has no numbers, plus 1; 0: none */
     uint16_t node_of[vt_countof(rows)];
+    uint8_t len[vt_countof(rows)]; /* of the name */
     struct node node[N_NODES];
 } tree;
 static _Atomic uint8_t tree_state; /* enum below */
@@ -106,7 +109,7 @@ static bool next_part(const char **s, struct part *out) {
     const char *at = *s;
     uint32_t hash = 0;
     if (*at == '\0') return false;
-    while (*at != '\0' && *at != '.') hash = hash * 31 + (uint8_t)*at++;
+    for (uint8_t c; (c = (uint8_t)*at) != '\0' && c != '.'; at++) hash = hash * 9 + c;
     *out = (struct part){*s, (size_t)(at - *s), hash};
     *s = *at == '.' ? at + 1 : at;
     return true;
@@ -149,6 +152,21 @@ static uint16_t add_node(struct tree *t, uint16_t parent, struct part p, size_t 
     return t->n_nodes++;
 }
 
+VT_INLINE uint32_t hash_name(const char *name, size_t *len) {
+    uint32_t hash = 0;
+    const char *at = name;
+    for (uint8_t c; (c = (uint8_t)*at) != '\0'; at++) hash = hash * 9 + c;
+    *len = (size_t)(at - name);
+    return hash;
+}
+
+static void add_whole(struct tree *t, size_t row) {
+    size_t len, i = hash_name(rows[row].name, &len) % N_SLOTS;
+    while (t->whole[i] != 0) i = (i + 1) % N_SLOTS;
+    t->whole[i] = (uint16_t)(row + 1);
+    t->len[row] = (uint8_t)len;
+}
+
 static void add_row(struct tree *t, size_t row) {
     const char *name = rows[row].name;
     uint16_t at = 0;
@@ -160,6 +178,7 @@ static void add_row(struct tree *t, size_t row) {
     }
     t->node[at].row = (uint16_t)row;
     t->node_of[row] = at;
+    if (t->node[at].n_indices == 0) add_whole(t, row);
 }
 
 /* The first question makes the tree. Who asks meanwhile makes one for himself: nobody waits, and a child that was forked meanwhile
@@ -189,6 +208,17 @@ static bool is_index(char letter, size_t i) {
     case 'x': return i < VT_JE_PAGE_CLASSES;
     default: return i < 64; /* #h */
     }
+}
+
+/* NULL: there is none without numbers. */
+static const struct row *find_whole(const struct tree *t, const char *name) {
+    size_t len, i = hash_name(name, &len) % N_SLOTS;
+    for (; t->whole[i] != 0; i = (i + 1) % N_SLOTS) {
+        size_t row = t->whole[i] - 1u;
+        if (t->len[row] == len && __builtin_memcmp(rows[row].name, name, len) == 0)
+            return &rows[row];
+    }
+    return NULL;
 }
 
 /* What the parts of a name lead to. */
@@ -245,6 +275,14 @@ static bool find(const char *name, struct found *out, struct vt_je_call *c) {
     return is_made() ? find_in(&tree, name, out, c) : find_slowly(name, out, c);
 }
 
+static const struct row *row_named(const char *name, struct vt_je_call *c) {
+    struct found found;
+    const struct row *row = is_made() ? find_whole(&tree, name) : NULL;
+    if (row == NULL) return find(name, &found, c) ? found.row : NULL;
+    c->is_default = true;
+    return row;
+}
+
 static VT_COLD const struct row *row_slowly(const size_t *mib, size_t n, struct vt_je_call *c) {
     struct tree mine;
     return row_in(make_tree(&mine), mib, n, c);
@@ -265,19 +303,28 @@ static uint64_t load(const void *from, enum type type) {
 int vt__je_store(const struct vt_je_call *c, const void *from, size_t n_bytes) {
     if (c->oldp == NULL || c->oldlenp == NULL) return 0;
     size_t has = *c->oldlenp;
-    if (vt_likely(n_bytes == sizeof(uint64_t) && has == n_bytes)) { /* most are: without a call */
-        __builtin_memcpy(c->oldp, from, sizeof(uint64_t));
-        return 0;
-    }
     __builtin_memcpy(c->oldp, from, vt_min(n_bytes, has));
     *c->oldlenp = vt_min(n_bytes, has);
     return n_bytes == has ? 0 : EINVAL;
 }
 
-static int call(const struct row *row, struct vt_je_call *c) {
+/* Most values are words, and most callers have room for just that. */
+VT_INLINE int store(const struct vt_je_call *c, uint64_t value, size_t n_bytes) {
+    if (vt_unlikely(n_bytes != sizeof(value)) || c->oldp == NULL || c->oldlenp == NULL ||
+        vt_unlikely(*c->oldlenp != sizeof(value)))
+        return vt__je_store(c, &value, n_bytes);
+    __builtin_memcpy(c->oldp, &value, sizeof(value));
+    return 0;
+}
+
+/* Nothing but a value is asked for, as most do. */
+static bool is_question(const struct row *row, const struct vt_je_call *c) {
+    return c->newp == NULL && c->newlen == 0 && row->needs_prof != TO_CALL && row->type < T_VOID &&
+           is_readable(row);
+}
+
+static int call_fully(const struct row *row, struct vt_je_call *c) {
     uint64_t old = 0, value = 0;
-    c->what = row->what;
-    c->has_new = c->newp != NULL;
     if (row->needs_prof == TO_CALL || (row->needs_prof == TO_WRITE && c->has_new))
         if (!vt__je_prof_is_on()) return ENOENT;
     if (row->type == T_SPECIAL) return row->write(c, 0);
@@ -297,7 +344,16 @@ static int call(const struct row *row, struct vt_je_call *c) {
     if (err != 0) return err;
     if (row->write == vt__je_write_epoch)
         (void)row->read(c, &old); /* alone in telling the new one */
-    return is_readable(row) ? vt__je_store(c, &old, type_bytes[row->type]) : 0;
+    return is_readable(row) ? store(c, old, type_bytes[row->type]) : 0;
+}
+
+static int call(const struct row *row, struct vt_je_call *c) {
+    uint64_t value = 0;
+    c->what = row->what;
+    c->has_new = c->newp != NULL;
+    if (!is_question(row, c)) return call_fully(row, c);
+    int err = row->read(c, &value);
+    return vt_likely(err == 0) ? store(c, value, type_bytes[row->type]) : err;
 }
 
 /* ---- the three functions ---- */
@@ -310,9 +366,9 @@ static struct vt_je_call begin_call(void *oldp, size_t *oldlenp, void *newp, siz
 
 VT_EXPORT int mallctl(const char *name, void *oldp, size_t *oldlenp, void *newp, size_t newlen) {
     struct vt_je_call c = begin_call(oldp, oldlenp, newp, newlen);
-    struct found found;
     if (vt__life_start() != 0) return EAGAIN;
-    return find(name, &found, &c) && found.row != NULL ? call(found.row, &c) : ENOENT;
+    const struct row *row = row_named(name, &c);
+    return row != NULL ? call(row, &c) : ENOENT;
 }
 
 VT_EXPORT int mallctlnametomib(const char *name, size_t *mibp, size_t *miblenp) {

@@ -19,55 +19,102 @@
 
 /* ---- blocks that wait in lists ---- */
 
-/* The list is away meanwhile: a signal handler that allocates must not get a block of it. One that did may have made a ring of it. */
-VT_INLINE uint32_t number_list(struct heap *h, unsigned cls, struct block *list) {
-    uint32_t n = 0, most = vt__classes[cls].capacity;
+/* The list is away meanwhile: a signal handler that allocates must not get a block of it. One that did may have made a ring of it.
+ * By itself, so that the question's loop keeps its registers. */
+static VT_NOINLINE size_t number_list(struct heap *h, size_t cls, struct block *list) {
+    size_t n = 0, most = vt__classes[cls].capacity;
     h->list[cls] = (struct block *)&vt__nil;
     atomic_signal_fence(memory_order_seq_cst);
-    for (struct block *b = list; b != NULL && n < most; b = link_next(b, cls), n++)
+    for (struct block *b = list; b != NULL && n < most; b = link_next(b, (unsigned)cls), n++)
         if (VT_HARDEN < 2) b->mark = n; /* blocks of the secure build stay as they are */
     if (VT_HARDEN < 2) h->bin[cls].list_kind = LIST_IS_NUMBERED;
-    h->bin[cls].n_listed = n;
+    h->bin[cls].n_listed = (uint32_t)n;
     atomic_signal_fence(memory_order_seq_cst);
     h->list[cls] = list;
     return n;
 }
 
-VT_INLINE uint32_t list_ready(struct heap *h, unsigned cls) {
+VT_INLINE uint32_t list_ready(struct heap *h, size_t cls) {
     struct block *b = h->list[cls];
+    const struct bin *bin = &h->bin[cls];
     if (b == &vt__nil) return 0;
-    if (h->bin[cls].list_kind == LIST_IS_NUMBERED) return h->bin[cls].n_listed - (uint32_t)b->mark;
-    return number_list(h, cls, b);
+    if (vt_likely(bin->list_kind == LIST_IS_NUMBERED)) return bin->n_listed - (uint32_t)b->mark;
+    return (uint32_t)number_list(h, cls, b);
 }
 
 uint32_t vt__list_ready(struct heap *h, unsigned cls) { return list_ready(h, cls); }
 
-/* ---- allocated ---- */
+/* ---- one look at every class in use ---- */
 
-/* Answers the blocks that wait. */
-VT_INLINE uint32_t settle(struct heap *h, unsigned cls) {
+/* How many blocks were taken from the class since this was last asked. */
+VT_INLINE uint32_t take_count(struct heap *h, size_t cls, uint32_t n_ready) {
     struct draw *d = &h->draw[cls];
-    uint32_t n_ready = list_ready(h, cls), to_come = h->countdown[cls] + n_ready;
-    uint64_t bytes = (d->left - to_come) * vt__class_bytes(cls);
-    h->bytes.allocated += bytes;
-    h->small_allocated += bytes;
-    h->listed_bytes -= bytes;
+    uint32_t to_come = h->countdown[cls] + n_ready, n = d->left - to_come;
     d->left = to_come;
-    return n_ready;
+    return n;
 }
 
-void vt__draws_settle(struct heap *h, unsigned cls) { (void)settle(h, cls); }
+struct walk {
+    uint64_t n_out; /* blocks of one class */
+    size_t n_slabs;
+};
 
-/* Heaps of own.c use the countdowns without a refill: `used` does not know of these. */
-uint64_t vt__draws_settle_all(struct heap *h) {
-    VT_AUDIT(vt__draws_are_valid(h));
-    uint64_t n_bytes = 0;
-    uint64_t used = h->own_caches == NULL ? h->used : ~UINT64_C(0);
-    for (; used != 0; used &= used - 1) {
-        unsigned c = (unsigned)__builtin_ctzll(used);
-        n_bytes += settle(h, c) * vt__class_bytes(c);
+VT_INLINE void walk_queue(struct walk *w, slab_id first) {
+    for (slab_id i = first; i != 0; i = vt__slab(i)->next, w->n_slabs++)
+        w->n_out += vt__slab_n_out(vt__slab(i));
+}
+
+VT_INLINE void walk_bin(struct walk *w, const struct bin *bin) {
+    w->n_out = 0;
+    if (bin->current != 0) {
+        VT_ASSERT(vt__slab(bin->current)->state == SLAB_CURRENT);
+        w->n_out = vt__slab(bin->current)->room - 1;
+        w->n_slabs++;
     }
-    return n_bytes;
+    walk_queue(w, bin->partial);
+    walk_queue(w, bin->full);
+}
+
+/* Bytes: that wait in lists, and that are out of the slabs, those included. */
+struct seen {
+    uint64_t ready, out;
+};
+
+static void add_allocated(struct heap *h, uint64_t n_bytes) {
+    h->bytes.allocated += n_bytes;
+    h->small_allocated += n_bytes;
+    h->listed_bytes -= n_bytes;
+}
+
+/* Inlined, so that each question pays for what it wants: with `settles` heap.bytes has all that was allocated, with `walks` it is seen
+ * what is out. Heaps of own.c use the countdowns without a refill: `used` does not know of these. */
+VT_INLINE struct seen see(struct heap *h, bool settles, bool walks) {
+    VT_AUDIT(vt__draws_are_valid(h));
+    struct walk w = {0, 0};
+    struct seen seen = {0, 0}; /* in steps of VT_BLOCK_ALIGN, as classes are */
+    uint64_t taken = 0, used = h->own_caches == NULL ? h->used : ~UINT64_C(0);
+    for (; used != 0; used &= used - 1) {
+        size_t c = (size_t)__builtin_ctzll(used);
+        uint32_t n_ready = settles ? list_ready(h, c) : 0;
+        if (settles) taken += take_count(h, c, n_ready) * (c + 1);
+        seen.ready += n_ready * (c + 1);
+        if (!walks) continue;
+        walk_bin(&w, &h->bin[c]);
+        seen.out += w.n_out * (c + 1);
+    }
+    if (walks) h->pace.n_steps = w.n_slabs;
+    if (settles) add_allocated(h, taken * VT_BLOCK_ALIGN);
+    return (struct seen){seen.ready * VT_BLOCK_ALIGN, seen.out * VT_BLOCK_ALIGN};
+}
+
+/* ---- allocated ---- */
+
+void vt__draws_settle(struct heap *h, unsigned cls) {
+    add_allocated(h, (uint64_t)take_count(h, cls, list_ready(h, cls)) * vt__class_bytes(cls));
+}
+
+uint64_t vt__draws_settle_all(struct heap *h) {
+    return see(h, /* settles */ true, /* walks */ false).ready;
 }
 
 uint64_t vt__draws_taken_bytes(const struct heap *h) {
@@ -85,43 +132,30 @@ bool vt__draws_are_valid(const struct heap *h) {
 
 /* ---- freed ---- */
 
-static uint64_t n_out_of_queue(slab_id first, size_t *n_slabs) {
-    uint64_t n = 0;
-    for (slab_id i = first; i != 0; i = vt__slab(i)->next, ++*n_slabs)
-        n += vt__slab_n_out(vt__slab(i));
-    return n;
-}
-
-static uint64_t small_out_bytes(struct heap *h) {
-    uint64_t bytes = 0;
-    h->pace.n_steps = 0;
-    for (uint64_t used = h->used; used != 0; used &= used - 1) {
-        unsigned c = (unsigned)__builtin_ctzll(used);
-        const struct bin *bin = &h->bin[c];
-        size_t n_slabs = bin->current != 0;
-        uint64_t n = n_slabs != 0 ? vt__slab_n_out(vt__slab(bin->current)) : 0;
-        n += n_out_of_queue(bin->partial, &n_slabs) + n_out_of_queue(bin->full, &n_slabs);
-        bytes += n * vt__class_bytes(c);
-        h->pace.n_steps += n_slabs;
-    }
-    return bytes;
-}
-
-VT_COLD bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
-    if (!vt__pace_allows(&h->pace, n_short)) return false;
-    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
-    uint64_t out = small_out_bytes(h);
-    uint64_t in_use = out - vt_min(out, ready_bytes);
+static void note_freed(struct heap *h, uint64_t out, uint64_t ready) {
+    uint64_t in_use = out - vt_min(out, ready);
     if (h->is_taken_over) {
         h->small_taken_over = in_use - vt_min(in_use, h->small_allocated);
         h->is_taken_over = false;
     }
     uint64_t had = h->small_allocated + h->small_taken_over;
     uint64_t freed = had - vt_min(in_use, had);
-    if (freed <= h->small_freed) return true;
+    if (freed <= h->small_freed) return;
     h->bytes.freed += freed - h->small_freed;
     h->small_freed = freed;
+}
+
+bool vt__heap_count_freed(struct heap *h, uint64_t ready_bytes, size_t n_short) {
+    if (!vt__pace_allows(&h->pace, n_short)) return false;
+    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
+    note_freed(h, see(h, /* settles */ false, /* walks */ true).out, ready_bytes);
     return true;
+}
+
+static void count_both(struct heap *h) {
+    if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
+    struct seen seen = see(h, /* settles */ true, /* walks */ true);
+    note_freed(h, seen.out, seen.ready);
 }
 
 /* ---- in use ---- */
@@ -175,8 +209,10 @@ const struct vt_thread_bytes *vt__heap_thread_bytes(enum vt_bytes_wanted wanted)
     struct heap *h = vt_likely(vt__tls.real != NULL) ? vt__tls.real : vt__heap_attach();
     if (h == NULL || !vt__enter()) return h != NULL ? &h->bytes : NULL;
     if (wanted == VT_BYTES_TO_WATCH) empty_lists(h);
-    uint64_t ready_bytes = vt__draws_settle_all(h);
-    if (wanted != VT_BYTES_ALLOCATED) (void)vt__heap_count_freed(h, ready_bytes, SHORT_WALK);
+    if (wanted != VT_BYTES_ALLOCATED && vt__pace_allows(&h->pace, SHORT_WALK))
+        count_both(h);
+    else
+        (void)vt__draws_settle_all(h);
     vt__leave();
     return &h->bytes;
 }

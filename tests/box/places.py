@@ -86,7 +86,18 @@ def told(put):
 check("nobody waits: nothing is made", told(lambda: None), (0, 0, []))
 check("a link is not followed", told(lambda: os.symlink(victim, ends))[0], 0)
 check("nor a second name written to", told(lambda: os.link(victim, ends))[0], 0)
-check("nor a pipe", told(lambda: os.mkfifo(ends))[:2], (0, 0))
+
+
+def make_pipe():
+    """Somebody reads it, so it could be written to."""
+    global pipe
+    os.mkfifo(ends)
+    pipe = os.open(ends, os.O_RDONLY | os.O_NONBLOCK)
+
+
+check("nor a pipe", told(make_pipe)[:2], (0, 0))
+check("nothing came through it", os.read(pipe, 100), b"")
+os.close(pipe)
 os.close(os.open(ends, os.O_CREAT, 0o600))
 check("somebody waits: one record", told(lambda: None), (0, 80, ["ends"]))
 
@@ -119,6 +130,12 @@ for name, path, words in (("no folder", os.path.join(folder, "none", "x.box"), "
     check(f"{name}: the program goes on", status, 0)
     check(f"{name}: one line", len(errors.splitlines()), 1)
     check_has(f"{name}: why", errors.lower(), "vitrine: warning: cannot make black box '" + path.lower())
+with open(os.path.join(folder, "stdout"), "w+", errors="replace") as f:  # it has what the program says, and no tables of ours
+    r = subprocess.run([DEATHS, "exit"], stdout=f, stderr=subprocess.PIPE, text=True, env=dict(os.environ, VITRINE="sample=1,black_box=/dev/stdout", LD_PRELOAD=SO))
+    check("standard output, a file: refused", (r.returncode, r.stderr), (0, "vitrine: warning: cannot make black box '/dev/stdout': invalid argument\n"))
+    f.seek(0)
+    check("standard output, a file: it is not touched", truth_of(f.read(10000))["keep"], KEPT)
+    check("standard output, a file: nor longer", os.fstat(f.fileno()).st_size < 10000, True)
 box = os.path.join(folder, "limit.box")
 status, text, errors = go(box, "exit", preexec_fn=lambda: __import__("resource").setrlimit(__import__("resource").RLIMIT_FSIZE, (1 << 20, 1 << 20)))
 check("a limit of file sizes: the program goes on", (status, len(errors.splitlines())), (0, 1))
