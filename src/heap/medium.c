@@ -192,7 +192,7 @@ static struct block *take_own(struct heap *h, unsigned cls, bool *is_zero) {
 void vt__medium_begin_anew(struct heap *h) {
     for (unsigned i = 0; i < N_MEDIUM; i++) {
         struct magazine_use *u = &h->magazines.use[i];
-        u->n_trips /= 2;
+        u->n_trips -= u->n_trips / 4;
         u->n_out = u->n_home = 0;
     }
 }

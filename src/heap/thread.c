@@ -44,6 +44,9 @@ static struct {
     _Atomic size_t warm_bytes; /* the same */
     uint32_t n_heaps, n_numbers;
     struct heap *common; /* no thread's: first blocks of many threads; always in state POOLED */
+    /* Bit for each class of which a heap in the pool may have a slab to adopt: who needs one does not take the lock in vain. Written
+     * under the lock. */
+    _Atomic uint64_t has_small, has_medium;
 } heaps;
 
 struct heap *vt__heaps_first(void) {
@@ -224,6 +227,19 @@ uint32_t vt__heap_renumber_thread(uint32_t number) {
     return number;
 }
 
+/* h is in the pool, or what was freed of its blocks came home there. Under the heaps lock. */
+static void note_what_it_has(const struct heap *h) {
+    /* relaxed, here and below: who sees an old value adopts nothing this time */
+    uint64_t small = atomic_load_explicit(&heaps.has_small, memory_order_relaxed);
+    uint64_t medium = atomic_load_explicit(&heaps.has_medium, memory_order_relaxed);
+    for (unsigned c = 0; c < VT_N_SMALL; c++)
+        if (h->bin[c].partial != 0 || h->bin[c].current != 0) small |= UINT64_C(1) << c;
+    for (unsigned i = 0; i < VT_N_MEDIUM; i++)
+        if (h->medium_slabs[i].first != 0) medium |= UINT64_C(1) << i;
+    atomic_store_explicit(&heaps.has_small, small, memory_order_relaxed);
+    atomic_store_explicit(&heaps.has_medium, medium, memory_order_relaxed);
+}
+
 void vt__heap_detach_thread(void) {
     struct heap *h = vt__tls.real;
     if (h == NULL || !vt__enter()) return;
@@ -259,6 +275,7 @@ void vt__heap_detach_thread(void) {
     set_warm(h, warm_bytes);
     h->pool_next = heaps.pool;
     heaps.pool = h;
+    note_what_it_has(h);
     atomic_fetch_add_explicit(&heaps.n_pooled, 1, memory_order_relaxed);
     vt_unlock(&vt__heaps_lock);
     vt__leave();
@@ -266,8 +283,10 @@ void vt__heap_detach_thread(void) {
 
 void vt__heap_collect_pooled(struct heap *h) {
     vt_lock(&vt__heaps_lock);
-    if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED)
+    if (atomic_load_explicit(&h->state, memory_order_relaxed) == HEAP_POOLED) {
         vt__remote_collect(h, true);
+        note_what_it_has(h);
+    }
     vt_unlock(&vt__heaps_lock);
 }
 
@@ -300,12 +319,18 @@ static bool adopt_from(struct heap *h, struct heap *from, unsigned cls) {
 }
 
 bool vt__adopt(struct heap *h, unsigned cls) {
+    _Atomic uint64_t *has = cls < VT_N_SMALL ? &heaps.has_small : &heaps.has_medium;
+    uint64_t bit = UINT64_C(1) << (cls < VT_N_SMALL ? cls : cls - VT_N_SMALL);
     if (atomic_load_explicit(&heaps.n_pooled, memory_order_relaxed) == 0) return false;
+    if ((atomic_load_explicit(has, memory_order_relaxed) & bit) == 0) return false;
     bool is_done = false;
     vt_lock(&vt__heaps_lock);
     struct heap *from = heaps.pool;
     for (unsigned n = 0; from != NULL && n < ADOPT_LOOK && !is_done; from = from->pool_next, n++)
         is_done = adopt_from(h, from, cls);
+    if (!is_done && from == NULL)
+        atomic_store_explicit(has, atomic_load_explicit(has, memory_order_relaxed) & ~bit,
+                              memory_order_relaxed);
     vt_unlock(&vt__heaps_lock);
     return is_done;
 }

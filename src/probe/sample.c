@@ -22,7 +22,7 @@
 #include "probe/upcalls.h"
 #include "stack/stack.h"
 
-struct vt_lock vt__probe_lock = VT_LOCK_INIT(VT_LOCK_PROBE);
+struct vt_lock vt__probe_lock VT_ALIGNED(VT_CACHE_LINE) = VT_LOCK_INIT(VT_LOCK_PROBE);
 
 bool vt__probe_enter(void) {
     if (!vt__enter()) return false;
@@ -230,34 +230,36 @@ static bool remember_again(struct vt_sample_slot *slot, const struct birth *b) {
     return true;
 }
 
-/* With the lock. */
-static bool remember_locked(struct vt_sample_slot *slot, struct birth *b) {
+/* With the lock, or by the thread whose site it is. */
+static void note_birth(struct vt_sample_slot *slot, const struct birth *b, uint32_t site,
+                       uint32_t id, bool has_lock) {
+    struct vt_record *r = vt__record(id);
+    double objects = b->n_drawn * vt__site_weight(site, vt__probe_period(), b->block_bytes);
+    write_down(r, site, objects, b);
+    struct vt_share share = vt__share_of(objects, b->block_bytes, b->requested_bytes);
+    vt__site_add(site, r, &share, vt__totals_look(b->in_use_bytes, b->block_bytes, has_lock));
+    if (watching() != NULL) tell(watching()->allocated, r);
+    vt__totals_add(slot, &share, has_lock);
+    if (slot == NULL) return;
+    vt__slot_note_site(slot, &b->key, site);
+    vt__slot_again(slot, b->at)->at = NULL; /* what it says of this block is not so any more */
+}
+
+/* The lock is held to find what all threads share, and no longer if the rest is this thread's. */
+static VT_NOINLINE void remember(struct vt_sample_slot *slot, struct birth *b) {
+    if (b->key.stack == 0) vt__stack_poll_modules(/* always */ true);
+    vt_lock(&vt__probe_lock);
     if (b->key.stack == 0) b->key.stack = take_stack_locked();
     uint32_t site = vt__site_of(&b->key);
     uint32_t id = site != 0 ? vt__record_find(b->at) : 0; /* at rest */
     if (id == 0 && site != 0) id = vt__record_add(b->at);
-    if (id == 0) return false;
-    struct vt_record *r = vt__record(id);
-    size_t block_bytes = b->block_bytes;
-    double objects =
-        b->n_drawn / vt__probability_of((double)block_bytes / (double)vt__probe_period());
-    write_down(r, site, objects, b);
-    struct vt_share share = vt__share_of(objects, block_bytes, b->requested_bytes);
-    vt__site_add(site, r, &share,
-                 vt__totals_look(b->in_use_bytes, block_bytes, /* has_lock */ true));
-    if (watching() != NULL) tell(watching()->allocated, r);
-    vt__totals_add(slot, &share, /* has_lock */ true);
-    if (slot == NULL) return true;
-    vt__slot_note_site(slot, &b->key, site);
-    vt__slot_again(slot, b->at)->at = NULL; /* what it says of this block is not so any more */
-    return true;
-}
-
-static VT_NOINLINE void remember(struct vt_sample_slot *slot, struct birth *b) {
-    if (b->key.stack == 0) vt__stack_poll_modules(/* always */ true);
-    vt_lock(&vt__probe_lock);
-    if (!remember_locked(slot, b)) vt__totals_lost();
+    bool is_mine = slot != NULL && id != 0 && watching() == NULL && vt__site_is_mine(site);
+    if (id == 0)
+        vt__totals_lost();
+    else if (!is_mine)
+        note_birth(slot, b, site, id, /* has_lock */ true);
     vt_unlock(&vt__probe_lock);
+    if (is_mine) note_birth(slot, b, site, id, /* has_lock */ false);
 }
 
 void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsigned n_drawn) {
@@ -285,13 +287,17 @@ void vt__probe_allocated(const void *p, size_t n_bytes, size_t block_bytes, unsi
 
 static uint64_t age_of(const struct vt_record *r) { return vt__os_now_ms() - r->born_ms; }
 
-/* The block of r, which is in use, is no more; the record is at rest. */
+/* The block of r, which is in use, is no more; the record is at rest. Without the lock it is taken if the site is another's. */
 static void bury(struct vt_record *r, struct vt_sample_slot *slot, bool has_lock) {
     uint32_t site = atomic_load_explicit(&r->site, memory_order_relaxed);
     if (watching() != NULL) tell(watching()->freed, r);
     atomic_store_explicit(&r->site, 0, memory_order_relaxed);
     struct vt_share share = vt__share_of(r->objects, r->block_bytes, r->requested_bytes);
-    vt__site_end(site, &share, age_of(r));
+    uint64_t age_ms = age_of(r);
+    bool wants_lock = !has_lock && !vt__site_is_mine(site);
+    if (wants_lock) vt_lock(&vt__probe_lock);
+    vt__site_end(site, &share, age_ms);
+    if (wants_lock) vt_unlock(&vt__probe_lock);
     vt__totals_subtract(slot, &share, has_lock);
 }
 
@@ -329,15 +335,15 @@ static enum vt_probe_known end(const void *p, bool is_forgotten) {
 
 enum vt_probe_known vt__probe_freed(const void *p) { return end(p, /* is_forgotten */ true); }
 
-/* Without the lock, if the block is of a site of this thread's. */
+/* Without the lock, but to add to a site that is another thread's. */
 enum vt_probe_known vt__probe_rests(const void *p) {
     struct vt_sample_slot *slot = watching() == NULL ? vt__slot_of_thread() : NULL;
     if (slot != NULL && vt__box_is_mine() && bury_again(slot, p)) return VT_KNOWN_MINE;
-    uint32_t id = slot != NULL ? find_mine(slot, p) : 0;
-    if (known_of(id) != VT_KNOWN_MINE || !vt__box_is_mine())
-        return end(p, /* is_forgotten */ false);
+    uint32_t id = slot != NULL && vt__box_is_mine() ? find_mine(slot, p) : 0;
+    enum vt_probe_known known = known_of(id);
+    if (known == VT_KNOWN_NOTHING) return end(p, /* is_forgotten */ false);
     bury(vt__record(id), slot, /* has_lock */ false);
-    return VT_KNOWN_MINE;
+    return known;
 }
 
 void vt__probe_forgets(struct block *const *p, unsigned n) {
