@@ -28,7 +28,8 @@ enum vt_lock_rank {
     VT_LOCK_ESTATE_LAST = VT_LOCK_ESTATE + 15,
     VT_LOCK_MEDIUM, /* heap: the slabs of one medium class; fork takes all, in order */
     VT_LOCK_MEDIUM_LAST = VT_LOCK_MEDIUM + 47,
-    VT_LOCK_SAMPLED, /* heap: the slabs of sampled blocks */
+    VT_LOCK_SAMPLED, /* heap: the slabs of sampled blocks of some classes; fork takes all, in order */
+    VT_LOCK_SAMPLED_LAST = VT_LOCK_SAMPLED + 3,
     VT_LOCK_SHARD, /* heap: the chunks of one NUMA node or tract, and what is given back to the system; fork takes all, in order */
     VT_LOCK_SHARD_LAST = VT_LOCK_SHARD + 63,
     VT_LOCK_POOL,  /* heap: whole free chunks and the growth of the window */

@@ -20,6 +20,7 @@
 #include "heap/magazine.h"
 
 #define N_MEDIUM VT_N_MEDIUM
+#define N_SAMPLED_LOCKS (VT_LOCK_SAMPLED_LAST - VT_LOCK_SAMPLED + 1)
 #define SHARED_TRIPS 8
 /* A class is handed over when so many blocks came home, and that part of those that went out. */
 #define HOME_MIN 8
@@ -34,25 +35,29 @@ static struct medium {
     struct queue queue;
 } VT_ALIGNED(VT_CACHE_LINE) medium[N_MEDIUM];
 
-static struct {
-    struct vt_lock lock; /* one for all: samples are rare */
-    struct queue queue[VT_N_CLASSES];
+/* Few locks for all classes: samples are rare. */
+static struct sampled {
+    struct vt_lock lock;
     slab_id kept; /* the last that became empty; it may be in use again */
-} sampled = {.lock = VT_LOCK_INIT(VT_LOCK_SAMPLED)};
+} VT_ALIGNED(VT_CACHE_LINE) sampled[N_SAMPLED_LOCKS];
+static struct queue sampled_queue[VT_N_CLASSES];
+
+static struct sampled *sampled_of(unsigned cls) { return &sampled[cls % N_SAMPLED_LOCKS]; }
 
 static struct medium *medium_of(unsigned cls) { return &medium[cls - VT_N_SMALL]; }
 
 void vt__medium_open(void) {
     for (unsigned i = 0; i < N_MEDIUM; i++) medium[i].lock.rank = VT_LOCK_MEDIUM + i;
+    for (unsigned i = 0; i < N_SAMPLED_LOCKS; i++) sampled[i].lock.rank = VT_LOCK_SAMPLED + i;
 }
 
 void vt__medium_fork_prepare(void) {
     for (unsigned i = 0; i < N_MEDIUM; i++) vt_lock(&medium[i].lock);
-    vt_lock(&sampled.lock);
+    for (unsigned i = 0; i < N_SAMPLED_LOCKS; i++) vt_lock(&sampled[i].lock);
 }
 
 void vt__medium_fork_done(bool is_child) {
-    vt_lock_forked(&sampled.lock, is_child);
+    for (unsigned i = N_SAMPLED_LOCKS; i-- > 0;) vt_lock_forked(&sampled[i].lock, is_child);
     if (is_child) vt__exchange_forked();
     for (unsigned i = N_MEDIUM; i-- > 0;) vt_lock_forked(&medium[i].lock, is_child);
 }
@@ -219,21 +224,22 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
 }
 
 /* Made without the lock: that may call the system. Two threads may come, and both make one. */
-static void add_sampled_slab(struct queue *q, unsigned cls) {
-    vt_unlock(&sampled.lock);
+static void add_sampled_slab(struct sampled *a, unsigned cls) {
+    vt_unlock(&a->lock);
     struct slab *s = vt__slab_new(VT_OWNER_SAMPLED, cls);
-    vt_lock(&sampled.lock);
+    vt_lock(&a->lock);
     if (s == NULL) return;
     s->state = SLAB_SHARED;
-    queue_append(q, s);
+    queue_append(&sampled_queue[cls], s);
 }
 
 struct block *vt__sampled_take(unsigned cls, bool *is_zero) {
-    struct queue *q = &sampled.queue[cls];
-    vt_lock(&sampled.lock);
-    if (q->first == 0) add_sampled_slab(q, cls);
+    struct sampled *a = sampled_of(cls);
+    struct queue *q = &sampled_queue[cls];
+    vt_lock(&a->lock);
+    if (q->first == 0) add_sampled_slab(a, cls);
     struct block *b = q->first != 0 ? take(q, vt__slab(q->first), is_zero) : NULL;
-    vt_unlock(&sampled.lock);
+    vt_unlock(&a->lock);
     return unmark(b);
 }
 
@@ -376,27 +382,33 @@ void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struc
 
 /* A slab that has become empty stays, and the one that stayed until now goes, if it still is. A sampled block is often alone in its
  * slab: where that were released at once, a second free of it could meet whatever is there now, and go unnoticed. Under the lock. */
-static struct slab *keep_instead(struct slab *s) {
-    struct slab *before = sampled.kept != 0 ? vt__slab(sampled.kept) : NULL;
-    queue_append(&sampled.queue[s->cls], s);
-    sampled.kept = vt__slab_id(s);
+static struct slab *keep_instead(struct sampled *a, struct slab *s) {
+    struct slab *before = a->kept != 0 ? vt__slab(a->kept) : NULL;
+    queue_append(&sampled_queue[s->cls], s);
+    a->kept = vt__slab_id(s);
     if (before == NULL || before == s || before->room != 0) return NULL;
-    queue_unlink(&sampled.queue[before->cls], before);
+    queue_unlink(&sampled_queue[before->cls], before);
     return before;
 }
 
 void vt__sampled_give_some(struct block *const *b, unsigned n) {
     slab_id empty = 0;
-    vt_lock(&sampled.lock);
+    struct sampled *locked = NULL;
     for (unsigned i = 0; i < n; i++) {
         struct slab *s =
             vt__slab(vt__slice_of(b[i])); /* each starts in the first slice of its slab */
-        struct slab *gone = give(&sampled.queue[s->cls], s, b[i]) ? keep_instead(s) : NULL;
+        struct sampled *a = sampled_of(s->cls);
+        if (a != locked) {
+            if (locked != NULL) vt_unlock(&locked->lock);
+            vt_lock(&a->lock);
+            locked = a;
+        }
+        struct slab *gone = give(&sampled_queue[s->cls], s, b[i]) ? keep_instead(a, s) : NULL;
         if (gone == NULL) continue;
         gone->next = empty;
         empty = vt__slab_id(gone);
     }
-    vt_unlock(&sampled.lock);
+    if (locked != NULL) vt_unlock(&locked->lock);
     release_chain(empty);
 }
 
