@@ -22,7 +22,7 @@
 #include "stack/stack.h"
 
 #define FIRST_PEAK ((double)MiB(1)) /* a heap below it grows by per cents all the time */
-#define PART_SAMPLES 4
+#define PART_SAMPLES 8
 #define LOOK_MS 100
 #define LOOK_BYTES ((double)MiB(1)) /* told no later, while somebody looks at memory */
 #define RECORDS_OF_LATE 64
