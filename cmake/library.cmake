@@ -17,11 +17,11 @@ endif()
 # maps code in windows of 64 KiB around what is touched, so a program that does not profile never sees most of the second part;
 # what runs rarely, in either, is compiled for size. tests/risk/mem_footprint.sh sees to it.
 set(VT_SOURCES
-    src/heap/alloc.c src/heap/slab.c src/heap/stock.c src/heap/shelf.c src/heap/magazine.c src/heap/medium.c src/heap/large.c src/heap/draw.c
+    src/heap/alloc.c src/heap/slab.c src/heap/stock.c src/heap/medium.c src/heap/draw.c
     src/heap/chunk.c src/heap/recent.c src/heap/purge.c src/heap/hugepages.c src/heap/thread.c src/heap/window.c src/heap/class.c
     src/base/lock.c src/base/text.c src/os/memory.c src/os/arena.c src/os/process.c src/conf/options.c
-    src/life/start.c src/life/thread.c src/life/forks.c src/life/exit.c src/life/purger.c
-    src/probe/chance.c src/heap/count.c src/life/heap_dump.c src/probe/sample.c src/life/foreign.c src/life/control.c src/heap/remote.c src/heap/exchange.c src/heap/spare.c src/probe/exact.c src/probe/exact_places.c src/heap/own_cache.c
+    src/life/start.c src/life/thread.c src/life/forks.c src/life/exit.c src/life/heap_dump.c
+    src/probe/chance.c src/heap/count.c src/probe/sample.c src/life/control.c src/heap/large.c src/heap/shelf.c src/heap/magazine.c src/life/foreign.c src/life/purger.c src/heap/remote.c src/heap/exchange.c src/heap/spare.c src/probe/exact.c src/probe/exact_places.c src/heap/own_cache.c
     src/os/region.c src/os/box.c src/os/box_take.c src/stack/unwind.c src/stack/recall.c src/stack/depot.c src/stack/rules.c src/stack/${VT_ARCH}.c src/stack/reach.c
     src/stack/modules.c src/stack/unload.c src/stack/cfi.c src/stack/full.c
     src/probe/sample_sites.c src/probe/sample_records.c src/probe/sample_totals.c src/probe/table.c src/probe/growth.c src/probe/labels.c src/probe/threads.c
@@ -36,7 +36,7 @@ set(VT_SMALL_SOURCES
     src/dialect/vitrine.c src/dialect/gperftools_cpu.c src/dialect/gperftools_rank.c src/dialect/profiler_own.c)
 list(APPEND VT_SOURCES ${VT_SMALL_SOURCES} src/heap/sums.c)
 set_source_files_properties(${VT_SMALL_SOURCES} src/conf/options.c src/life/control.c src/life/heap_dump.c src/life/foreign.c src/life/purger.c
-    src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/heap/shelf.c src/heap/spare.c src/heap/chunk.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+    src/heap/purge.c src/heap/window.c src/heap/hugepages.c src/heap/magazine.c src/heap/shelf.c src/heap/spare.c src/heap/chunk.c src/base/text.c src/os/process.c PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Where our own code is depends on how it is linked.
 set(VT_SHARED_SOURCES ${VT_SOURCES} src/stack/own_shared.c)
 set(VT_STATIC_SOURCES ${VT_SOURCES} src/stack/own_static.c src/life/no_locks.c)

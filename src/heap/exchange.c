@@ -91,7 +91,11 @@ static void hand_on(struct heap *h) {
     give_to_slabs(h, p);
 }
 
+_Atomic bool vt__exchange_is_used;
+
 void vt__exchange_put(struct heap *h, struct block *b) {
+    if (!atomic_load_explicit(&vt__exchange_is_used, memory_order_relaxed))
+        atomic_store_explicit(&vt__exchange_is_used, true, memory_order_relaxed);
     struct vt_parcel *p = &h->parcel;
     unsigned cls = vt__slab(vt__slice_of(b))->cls;
     p->cls[p->n] = (uint8_t)cls;

@@ -20,6 +20,9 @@
 
 VT_HIDDEN_BEGIN
 
+/* Has any thread ever had too many? Most programs have not, and need not have the code. */
+extern _Atomic bool vt__exchange_is_used;
+
 /* Frees a medium block that bears its mark: into h's parcel, which is handed on when it is full. */
 void vt__exchange_put(struct heap *h, struct block *b);
 /* Hands on what is in h's parcel: its thread ends, or rests. */

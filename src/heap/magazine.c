@@ -37,10 +37,6 @@ static size_t budget_bytes(const struct heap *h) {
     return vt_min(vt_max(vt_max(held / 2, share_bytes() / 4), BYTES_MIN), BYTES_MAX);
 }
 
-void vt__magazine_was_empty(struct heap *h, unsigned cls) {
-    h->magazines.use[magazine_of(cls)].n_spilled = 0;
-}
-
 static unsigned most_of(const struct heap *h, size_t i) { return (unsigned)h->magazines.most[i]; }
 
 static void set_most(struct heap *h, size_t i, unsigned most) {

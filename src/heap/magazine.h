@@ -15,7 +15,6 @@
 VT_HIDDEN_BEGIN
 
 void vt__magazine_overflow(struct heap *h, unsigned cls); /* it is too full */
-void vt__magazine_was_empty(struct heap *h, unsigned cls);
 void vt__magazines_clear(struct heap *h);                 /* all blocks go back */
 bool vt__magazine_can_grow(struct heap *h, unsigned cls); /* by one block; it does then */
 bool vt__magazine_has_room(struct heap *h, unsigned cls); /* for one more; it may grow for that */

@@ -206,8 +206,10 @@ struct block *vt__medium_take(struct heap *h, unsigned cls, bool *out_is_zero) {
     bool is_zero = false;
     struct block *b = NULL;
     if (vt__has_remote(h)) vt__remote_collect(h, /* has_heaps_lock */ false);
-    vt__magazine_was_empty(h, cls);
-    b = VT_HARDEN < 2 ? vt__exchange_take(h, cls) : NULL;
+    use_of(h, cls)->n_spilled = 0;
+    /* relaxed: who comes too early takes another block */
+    if (atomic_load_explicit(&vt__exchange_is_used, memory_order_relaxed))
+        b = vt__exchange_take(h, cls);
     if (b != NULL) {
         if (out_is_zero != NULL) *out_is_zero = false;
         return unmark(b);

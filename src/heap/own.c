@@ -214,8 +214,7 @@ static void *end(struct heap *h, void *p, size_t n_bytes) {
 /* Is this malloc of the calling thread to be sampled? Its countdown knows of both kinds of heaps. */
 static bool is_drawn(struct heap *h, unsigned cls) {
     if (cls < VT_N_SMALL) return vt__draw_single(h, cls);
-    uint32_t *countdown = h->countdown + cls;
-    return --*countdown == 0 && vt__draw_medium(h, cls);
+    return --h->countdown[vt_min(cls, VT_N_CLASSES - 1)] == 0 && vt__draw_medium(h, cls);
 }
 
 static struct slab *slab_to_take_from(struct vt_own *o, unsigned cls) {

@@ -251,16 +251,17 @@ static uint32_t top_up_goal(const struct slab *s, uint32_t n_freed, bool is_only
 
 /* Blocks for the list of s's bin, from s: those that came back, topped up with fresh ones when they are few. */
 static struct block *fill_from(struct heap *h, struct slab *s) {
-    const struct vt_class *k = class_of_slab(s);
-    struct bin *bin = &h->bin[s->cls];
+    unsigned cls = s->cls;
+    const struct vt_class *k = &vt__classes[cls];
+    struct bin *bin = &h->bin[cls];
     uint32_t since = refills_since(h, bin);
     bool hot = since <= HOT_REFILLS;
-    uint32_t *countdown = &h->countdown[s->cls];
-    uint32_t most = *countdown - 1; /* the one after these is to be sampled */
+    uint32_t countdown = h->countdown[cls];
+    uint32_t most = countdown - 1; /* the one after these is to be sampled */
     uint32_t n_freed = n_freed_of_current(s);
     if (vt_unlikely(n_freed > most)) {
-        *countdown -= most;
-        h->listed_bytes += (uint64_t)most * k->block_bytes;
+        h->countdown[cls] = countdown - most;
+        h->listed_bytes += (uint64_t)most * vt__class_bytes(cls);
         bin->list_kind = LIST_AS_IT_CAME;
         return take_some(s, most);
     }
@@ -272,7 +273,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
         want = top_up_goal(s, n_freed, since == 1);
     bin->list_kind = list == NULL && s->was_zero ? LIST_IS_ZERO : LIST_AS_IT_CAME;
     want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
-    *countdown -= n_freed + want;
+    h->countdown[cls] = countdown - (n_freed + want);
     h->listed_bytes += (uint64_t)(n_freed + want) * k->block_bytes;
     return want > 0 ? carve(s, want, list) : list;
 }

@@ -37,9 +37,10 @@
 VT_EXPORT struct vt_control vt_control = {
     .magic = VT_CONTROL_MAGIC, .version = VT_CONTROL_VERSION, .n_bytes = sizeof(vt_control)};
 
+_Atomic int vt__life_ended_pid;
+
 static struct {
     _Atomic bool is_working;
-    _Atomic int ended_pid;             /* the process whose profiles were ended; 0: none */
     struct vt_control_request request; /* a copy: the client may be writing the next one */
     char *stats;
     size_t n_stats_bytes;
@@ -192,7 +193,7 @@ static int carry_out(uint32_t id) {
     if (r->pid != (uint32_t)vt__os_pid()) return refuse(-ESRCH, "meant for another process");
     if (vt__os_wall_ns() > r->until_ns) return refuse(-ETIME, "the request came too late");
     if (vt__os_is_secure()) return refuse(-EPERM, "a set-user-ID program takes no requests");
-    if (atomic_load_explicit(&control.ended_pid, memory_order_relaxed) == vt__os_pid())
+    if (atomic_load_explicit(&vt__life_ended_pid, memory_order_relaxed) == vt__os_pid())
         return refuse(-ESRCH, "the program is ending");
     if (r->command >= vt_countof(commands) || commands[r->command] == NULL)
         return refuse(-ENOSYS, "unknown command");
@@ -239,11 +240,6 @@ static void on_signal(int number) {
 void vt__life_control_forget(void) {
     __atomic_store_n(&vt_control.wanted, 0, __ATOMIC_RELAXED);
     atomic_store_explicit(&control.is_working, false, memory_order_relaxed);
-}
-
-/* What were started from here on would never be written. Kept as a number: a child that shares our memory may end before us. */
-void vt__life_control_end(void) {
-    atomic_store_explicit(&control.ended_pid, vt__os_pid(), memory_order_relaxed);
 }
 
 /* ---- start ---- */

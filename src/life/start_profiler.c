@@ -43,4 +43,4 @@ int vt__life_start(void) {
 
 bool vt__heap_may_give_addresses(void) { return false; }
 void vt__life_no_thread(void) {}
-void vt__life_control_end(void) {} /* nobody can ask */
+_Atomic int vt__life_ended_pid; /* nobody can ask */
