@@ -21,7 +21,7 @@ picture = last.rpartition(" ")[2]
 check("the picture is there", os.path.dirname(picture), os.path.join(folder, "demo"))
 if os.path.exists(picture):
     names = "".join(xml.parse(picture).getroot().itertext())
-    check_has("the picture: who is in it", names, "main")
+    check_has("the picture: who is in it", names, "worker")  # main only where requests wait at the peak
 for argv, expected, message in (([], 2, "usage: scripts/demo BUILD_DIR"), (["/nowhere"], 3, "error: no '/nowhere/bin/vitrine'; build it first: make")):
     status, text, errors = run("sh", DEMO, *argv)
     check(f"{argv}: exit, no output", (status, text), (expected, ""))
