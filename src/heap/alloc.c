@@ -65,8 +65,9 @@ void vt__poll(void) {
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
     struct block *b = vt__spare_take(h, cls, is_zero);
     unsigned n_drawn = vt__draw_again(h, cls);
+    if (b == NULL) return NULL;
     h->bytes.allocated += vt__classes[cls].block_bytes;
-    if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), n_drawn);
+    vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), n_drawn);
     return b;
 }
 
@@ -79,7 +80,10 @@ static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
             h->bin[cls].list_kind = LIST_AS_IT_CAME;
             return take_sampled(h, cls, n_bytes, &is_zero);
         }
-        if (!vt__refill(h, cls)) return NULL;
+        if (vt_unlikely(!vt__refill(h, cls))) {
+            vt__draw_failed(h, cls);
+            return NULL;
+        }
         b = h->list[cls];
     }
     struct block *next = link_next(b, cls);

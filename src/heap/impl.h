@@ -567,6 +567,7 @@ VT_INLINE bool vt__has_remote(struct heap *h) {
 void vt__draws_init(struct heap *h);
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
+void vt__draw_failed(struct heap *h, unsigned cls); /* it was not, but there is no memory for it */
 bool vt__draw_single(struct heap *h, unsigned cls); /* small, not from the list: is this one?
                                                      * Who takes it counts its bytes */
 bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */
