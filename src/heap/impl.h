@@ -514,6 +514,9 @@ void vt__send_home(unsigned cls, struct block *list,
                    uintptr_t salt); /* linked as on a shelf: to their owners, or to medium slabs */
 void vt__shelves_send(struct heap *h);  /* they are too full */
 void vt__shelves_clear(struct heap *h); /* all blocks go home */
+/* For who finds no memory, and holds no lock: the free blocks that the calling thread keeps, and those that wait for any thread, go
+ * back to their slabs. False: there were none. */
+bool vt__give_kept(void);
 
 /* medium.c */
 void vt__medium_open(void);

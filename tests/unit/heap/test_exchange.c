@@ -101,6 +101,27 @@ TEST_WITH(exchange, a_second_free_of_a_block_that_waits_is_found, "VITRINE_SAMPL
     free_blocks(b);
 }
 
+/* All that the limit allows. */
+static struct blocks take_all(size_t n_bytes) {
+    struct blocks b = {calloc(1000, sizeof(void *)), 0, n_bytes};
+    while (b.n < 1000 && (b.at[b.n] = vt__malloc(n_bytes)) != NULL) b.n++;
+    return b;
+}
+
+TEST_WITH(exchange, what_waits_makes_room_for_who_finds_no_memory,
+          "VITRINE_SAMPLE=0 VITRINE_LIMIT=24M") {
+    vt__free(vt__malloc(1));
+    struct blocks all = take_all(KiB(96));
+    size_t n = all.n;
+    free_blocks(all);
+    struct blocks b = start_with_blocks();
+    unit_in_thread(free_all, &b);
+    assert_true(n_waiting() > 0);
+    all = take_all(KiB(96));
+    assert_true_msg(all.n >= n, "expected %zu blocks, seen %zu", n, all.n);
+    free_blocks(all);
+}
+
 /* What goes to magazines is marked anew there. */
 static void write_to_freed(void *blocks) {
     void *at[4];
