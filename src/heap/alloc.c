@@ -65,8 +65,9 @@ void vt__poll(void) {
 static void *take_sampled(struct heap *h, unsigned cls, size_t n_bytes, bool *is_zero) {
     struct block *b = vt__spare_take(h, cls, is_zero);
     unsigned n_drawn = vt__draw_again(h, cls);
+    if (b == NULL) return NULL;
     h->bytes.allocated += vt__classes[cls].block_bytes;
-    if (b != NULL) vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), n_drawn);
+    vt__probe_allocated(b, n_bytes, vt__class_bytes(cls), n_drawn);
     return b;
 }
 
@@ -79,7 +80,10 @@ static void *take_small(struct heap *h, unsigned cls, size_t n_bytes) {
             h->bin[cls].list_kind = LIST_AS_IT_CAME;
             return take_sampled(h, cls, n_bytes, &is_zero);
         }
-        if (!vt__refill(h, cls)) return NULL;
+        if (vt_unlikely(!vt__refill(h, cls)) && !(vt__give_kept() && vt__refill(h, cls))) {
+            vt__draw_failed(h, cls);
+            return NULL;
+        }
         b = h->list[cls];
     }
     struct block *next = link_next(b, cls);
@@ -204,7 +208,9 @@ VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is
         return finish(h, take_sampled(h, cls, n_bytes, is_zero != NULL ? is_zero : &unused),
                       n_bytes);
     struct block *b = magazine_take(h, cls); /* it may have been the countdown */
-    return finish(h, b != NULL ? b : vt__medium_take(h, cls, is_zero), n_bytes);
+    if (b == NULL) b = vt__medium_take(h, cls, is_zero);
+    if (vt_unlikely(b == NULL) && vt__give_kept()) b = vt__medium_take(h, cls, is_zero);
+    return finish(h, b, n_bytes);
 }
 
 /* The thread's heap where nobody watches and nothing else is to be done; NULL: the slow way. */

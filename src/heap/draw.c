@@ -107,6 +107,14 @@ bool vt__draw_small(struct heap *h, unsigned cls) {
     return h->countdown[cls] == 1;
 }
 
+VT_COLD void vt__draw_failed(struct heap *h, unsigned cls) {
+    if (h->draw[cls].left != h->countdown[cls] - 1) return; /* it was not counted */
+    h->bytes.allocated -= vt__class_bytes(cls);
+    h->small_allocated -= vt__class_bytes(cls);
+    h->listed_bytes += vt__class_bytes(cls);
+    h->draw[cls].left++;
+}
+
 bool vt__draw_single(struct heap *h, unsigned cls) {
     look_at_rate(h);
     if (h->countdown[cls] == 0) draw_small(h, cls);

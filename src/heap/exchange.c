@@ -110,7 +110,13 @@ void vt__exchange_flush(struct heap *h) {
 
 /* ---- taking ---- */
 
-/* The newest block of this class, and as many of all classes as h has room for. Blocks that stay move up. */
+/* It is as it was put there, or the process ends: a magazine marks it anew, and would not know. */
+static struct block *checked(struct block *b, unsigned cls) {
+    if (vt_unlikely(VT_HARDEN > 0 && !is_shelved(b))) vt__bad_link(b, cls);
+    return b;
+}
+
+/* A block of this class, and as many of all classes as h has room for. Blocks that stay move up. */
 static struct block *unpack(struct heap *h, unsigned cls, struct vt_parcel *p) {
     struct block *found = NULL;
     unsigned n_left = 0, n_bytes = 0;
@@ -119,9 +125,9 @@ static struct block *unpack(struct heap *h, unsigned cls, struct vt_parcel *p) {
         struct block *b = p->block[k];
         unsigned c = class_at(p, k);
         if (c == cls && found == NULL) {
-            found = b;
+            found = checked(b, c);
         } else if (vt__magazine_has_room(h, c)) {
-            magazine_put(h, magazine_of(c), b);
+            magazine_put(h, magazine_of(c), checked(b, c));
         } else {
             p->cls[n_left] = (uint8_t)c;
             p->block[n_left++] = b;
@@ -137,16 +143,10 @@ static struct block *unpack(struct heap *h, unsigned cls, struct vt_parcel *p) {
     return found;
 }
 
-/* It is as it was put there, or the process ends. */
-static struct block *checked(struct block *b, unsigned cls) {
-    if (vt_unlikely(VT_HARDEN > 0 && !is_shelved(b))) vt__bad_link(b, cls);
-    return b;
-}
-
 struct block *vt__exchange_take(struct heap *h, unsigned cls) {
     uint64_t bit = UINT64_C(1) << magazine_of(cls);
     if (h->parcel.n > 0 && __builtin_memchr(h->parcel.cls, (int)cls, h->parcel.n) != NULL)
-        return checked(unpack(h, cls, &h->parcel), cls);
+        return unpack(h, cls, &h->parcel);
     for (unsigned turn = 0; turn < N_CELLS; turn++) {
         unsigned i = cell_for(h, turn);
         /* relaxed: a hint; who finds another's parcel half way in comes again */
@@ -154,7 +154,7 @@ struct block *vt__exchange_take(struct heap *h, unsigned cls) {
         if (!claim(i, CELL_FULL)) continue;
         struct block *b = unpack(h, cls, &exchange.cell[i]);
         leave(i);
-        if (b != NULL) return checked(b, cls);
+        if (b != NULL) return b;
     }
     return NULL;
 }

@@ -514,6 +514,9 @@ void vt__send_home(unsigned cls, struct block *list,
                    uintptr_t salt); /* linked as on a shelf: to their owners, or to medium slabs */
 void vt__shelves_send(struct heap *h);  /* they are too full */
 void vt__shelves_clear(struct heap *h); /* all blocks go home */
+/* For who finds no memory, and holds no lock: the free blocks that the calling thread keeps, and those that wait for any thread, go
+ * back to their slabs. False: there were none. */
+bool vt__give_kept(void);
 
 /* medium.c */
 void vt__medium_open(void);
@@ -567,6 +570,7 @@ VT_INLINE bool vt__has_remote(struct heap *h) {
 void vt__draws_init(struct heap *h);
 bool vt__draw_small(struct heap *h,
                     unsigned cls); /* the list is empty: is the next one to be sampled? */
+void vt__draw_failed(struct heap *h, unsigned cls); /* it was not, but there is no memory for it */
 bool vt__draw_single(struct heap *h, unsigned cls); /* small, not from the list: is this one?
                                                      * Who takes it counts its bytes */
 bool vt__draw_medium(struct heap *h, unsigned cls); /* the countdown came to 0: is this one? */

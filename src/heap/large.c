@@ -58,17 +58,26 @@ void *vt__large_alloc_in(struct vt_tract *t, size_t n_bytes, size_t align, size_
     return alloc(t, n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), skipped, zero);
 }
 
+/* For a thread, which holds no lock: what is kept for the next blocks may be in the way. */
+static void *alloc_anywhere(size_t n_bytes, size_t align_slices, size_t skipped, bool zero) {
+    if (n_bytes > PTRDIFF_MAX) return NULL;
+    void *p = alloc(/* tract */ NULL, n_bytes, align_slices, skipped, zero);
+    if (vt_likely(p != NULL) || slices_for(n_bytes) > vt__heap_max_slices() || !vt__give_kept())
+        return p;
+    return alloc(/* tract */ NULL, n_bytes, align_slices, skipped, zero);
+}
+
 void *vt__large_alloc(size_t n_bytes, size_t align, bool zero) {
-    return vt__large_alloc_in(/* tract */ NULL, n_bytes, align, /* skipped */ 0, zero);
+    if (align > PTRDIFF_MAX / 2) return NULL;
+    return alloc_anywhere(n_bytes, vt_max(align >> VT_SLICE_SHIFT, 1), /* skipped */ 0, zero);
 }
 
 void *vt__large_alloc_behind(size_t n_bytes, size_t skipped, bool zero) {
-    return vt__large_alloc_in(/* tract */ NULL, n_bytes, VT_SLICE, skipped, zero);
+    return alloc_anywhere(n_bytes, /* aligned to slices */ 1, skipped, zero);
 }
 
 void *vt__large_alloc_growing(size_t n_bytes) {
-    if (n_bytes > PTRDIFF_MAX) return NULL;
-    return alloc(/* tract */ NULL, n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
+    return alloc_anywhere(n_bytes, VT_ROOM_TO_GROW, /* skipped */ 0, /* zero */ false);
 }
 
 static VT_NOINLINE void end_sample(const struct slab *s, const void *p) {

@@ -35,3 +35,13 @@ void vt__shelves_clear(struct heap *h) {
     vt__exchange_flush(h);
     vt__shelves_send(h);
 }
+
+VT_COLD bool vt__give_kept(void) {
+    struct heap *h = vt__tls.real;
+    if (h == NULL) return false;
+    size_t n_bytes = vt__magazines_bytes(h) + h->parcel.n_bytes + h->shelf_bytes + h->spare_bytes;
+    if (n_bytes + vt__exchange_bytes() == 0) return false;
+    vt__shelves_clear(h);
+    vt__exchange_clear();
+    return true;
+}

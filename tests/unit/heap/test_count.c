@@ -163,4 +163,15 @@ TEST_WITH(count, a_new_thread_counts_the_same_when_some_are_sampled, "VITRINE_SA
     check_threads_after_others();
 }
 
+/* Each counts off its class anew, and finds nothing. */
+TEST_WITH(count, a_malloc_that_fails_allocated_nothing, "VITRINE_SAMPLE=0 VITRINE_LIMIT=8M") {
+    for (unsigned i = 0; vt__malloc(1000) != NULL; i++) assert_true(i < 10000);
+    uint64_t before = asked_allocated();
+    for (size_t n = 16; n <= VT_SMALL_MAX; n += 16) {
+        vt__heap_drop_thread_cache();
+        if (vt__malloc(n) != NULL) before += n;
+        assert_int_equal(asked_allocated(), before);
+    }
+}
+
 UNIT_MAIN()

@@ -101,6 +101,44 @@ TEST_WITH(exchange, a_second_free_of_a_block_that_waits_is_found, "VITRINE_SAMPL
     free_blocks(b);
 }
 
+/* All that the limit allows. */
+static struct blocks take_all(size_t n_bytes) {
+    struct blocks b = {calloc(1000, sizeof(void *)), 0, n_bytes};
+    while (b.n < 1000 && (b.at[b.n] = vt__malloc(n_bytes)) != NULL) b.n++;
+    return b;
+}
+
+TEST_WITH(exchange, what_waits_makes_room_for_who_finds_no_memory,
+          "VITRINE_SAMPLE=0 VITRINE_LIMIT=24M") {
+    vt__free(vt__malloc(1));
+    struct blocks all = take_all(KiB(96));
+    size_t n = all.n;
+    free_blocks(all);
+    struct blocks b = start_with_blocks();
+    unit_in_thread(free_all, &b);
+    assert_true(n_waiting() > 0);
+    all = take_all(KiB(96));
+    assert_true_msg(all.n >= n, "expected %zu blocks, seen %zu", n, all.n);
+    free_blocks(all);
+}
+
+/* What goes to magazines is marked anew there. */
+static void write_to_freed(void *blocks) {
+    void *at[4];
+    unit_in_thread(free_all, blocks);
+    for (unsigned i = 0; i < N_CELLS; i++)
+        for (unsigned k = 1; k < exchange.cell[i].n; k++) exchange.cell[i].block[k]->mark = 0;
+    for (unsigned i = 0; i < vt_countof(at); i++) at[i] = vt__malloc(N_BYTES);
+    for (unsigned i = 0; i < vt_countof(at); i++) vt__free(at[i]);
+}
+
+TEST_WITH(exchange, a_block_that_was_written_to_while_it_waited_is_found, "VITRINE_SAMPLE=0") {
+    if (VT_HARDEN == 0) skip();
+    struct blocks b = start_with_blocks();
+    unit_dies_saying(write_to_freed, &b, "was written to");
+    free_blocks(b);
+}
+
 TEST_WITH(exchange, a_cell_whose_thread_is_gone_is_free_in_the_child, "VITRINE_SAMPLE=0") {
     struct blocks b = start_with_blocks();
     unit_in_thread(free_all, &b);
