@@ -199,6 +199,24 @@ static void *told_again(void *p, size_t n_bytes) {
     return p;
 }
 
+/* A sampled block is another size for its program where it is: its record says what was asked for last. */
+static VT_NOINLINE void *ask_again(void *p, size_t n_bytes) {
+    if (vt__enter()) {
+        vt__probe_requested(p, n_bytes);
+        vt__leave();
+    }
+    return told_again(p, n_bytes);
+}
+
+static bool is_sampled(const struct slab *s) {
+    uintptr_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed);
+    return owner == VT_OWNER_SAMPLED || (owner == VT_OWNER_LARGE && s->state == SLAB_SAMPLED);
+}
+
+static void *stays(const struct slab *s, void *p, size_t n_bytes) {
+    return vt_unlikely(is_sampled(s)) ? ask_again(p, n_bytes) : told_again(p, n_bytes);
+}
+
 /* Not from the magazine, but from a slab, and by the way some for the magazine; or a sample. is_zero may be NULL. */
 VT_NOINLINE static void *take_medium_slow(unsigned cls, size_t n_bytes, bool *is_zero) {
     bool unused;
@@ -784,14 +802,14 @@ void *vt__realloc(void *p, size_t n_bytes) {
     if (s == NULL) return realloc_outside(p, n_bytes);
     size_t usable = usable_of(s);
     if (is_large(s)) {
-        if (is_in_last_page(usable, n_bytes)) return told_again(p, n_bytes);
+        if (is_in_last_page(usable, n_bytes)) return stays(s, p, n_bytes);
         if (!vt__enter()) return no_memory(n_bytes);
         void *to = realloc_large(s, p, n_bytes);
         vt__leave();
         vt__poll();
         if (to != NULL) return resized(p, to, n_bytes);
     } else if (vt__size_stays(usable, n_bytes)) {
-        return told_again(p, n_bytes);
+        return stays(s, p, n_bytes);
     }
     return realloc_by_copy(p, usable, n_bytes);
 }

@@ -34,6 +34,8 @@ enum vt_probe_known { VT_KNOWN_NOTHING, VT_KNOWN, VT_KNOWN_MINE /* the calling t
 enum vt_probe_known vt__probe_freed(const void *p);
 /* It is freed, and only the calling thread will use it again, for its next sample: see spare.h. */
 enum vt_probe_known vt__probe_rests(const void *p);
+/* It stays where it is, and its program asked for so much of it now. */
+void vt__probe_requested(const void *p, size_t n_bytes);
 struct block;
 void vt__probe_forgets(struct block *const *p, unsigned n);    /* these rested, and are no more */
 void vt__probe_exact_allocated(const void *p, size_t n_bytes); /* in exact mode */

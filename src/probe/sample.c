@@ -305,7 +305,8 @@ static void bury(struct vt_record *r, struct vt_sample_slot *slot, bool has_lock
 static bool bury_again(struct vt_sample_slot *slot, const void *p) {
     const struct vt_again *a = vt__slot_again(slot, p);
     if (a->at != p || __atomic_load_n(&a->record->at, __ATOMIC_RELAXED) != (uintptr_t)p ||
-        atomic_load_explicit(&a->record->site, memory_order_relaxed) != a->site)
+        atomic_load_explicit(&a->record->site, memory_order_relaxed) != a->site ||
+        a->record->requested_bytes != a->requested_bytes) /* it was asked for again */
         return false;
     if (a->key.thread != vt__heap_thread_number()) return false;
     atomic_store_explicit(&a->record->site, 0, memory_order_relaxed);
@@ -344,6 +345,19 @@ enum vt_probe_known vt__probe_rests(const void *p) {
     if (known == VT_KNOWN_NOTHING) return end(p, /* is_forgotten */ false);
     bury(vt__record(id), slot, /* has_lock */ false);
     return known;
+}
+
+void vt__probe_requested(const void *p, size_t n_bytes) {
+    vt_lock(&vt__probe_lock);
+    uint32_t id = vt__record_find(p);
+    struct vt_record *r = id != 0 ? vt__record(id) : NULL;
+    uint32_t site = r != NULL ? atomic_load_explicit(&r->site, memory_order_relaxed) : 0;
+    if (site != 0) {
+        double more = (double)n_bytes - (double)r->requested_bytes;
+        vt__site_ask_again(site, r->objects * more);
+        r->requested_bytes = n_bytes;
+    }
+    vt_unlock(&vt__probe_lock);
 }
 
 void vt__probe_forgets(struct block *const *p, unsigned n) {

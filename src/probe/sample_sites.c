@@ -277,6 +277,20 @@ void vt__site_end(uint32_t id, const struct vt_share *share, uint64_t age_ms) {
         add_freed(s, &f->counts, f->lifetimes, share, age_ms);
 }
 
+void vt__site_ask_again(uint32_t id, double requested_bytes_more) {
+    struct vt_box_site *s = site(id);
+    bool is_mine = vt__site_is_mine(id);
+    struct vt_box_freed *f = is_mine ? NULL : freed_to_add(s);
+    if (f == NULL && !is_mine) return; /* no memory: it is as it was */
+    write_begins(s);
+    settle_peak(s);
+    if (is_mine)
+        add_double(&s->s.alloc.requested_bytes, requested_bytes_more);
+    else /* its thread writes the other without a lock; in use is the difference */
+        add_double(&f->counts.requested_bytes, -requested_bytes_more);
+    write_ends(s);
+}
+
 static void clear_lifetimes(uint32_t lifetimes[VT_LIFETIMES]) {
     for (unsigned i = 0; i < VT_LIFETIMES; i++)
         __atomic_store_n(&lifetimes[i], 0, __ATOMIC_RELAXED);

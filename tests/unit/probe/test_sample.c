@@ -486,4 +486,43 @@ TEST(sample, where_the_heap_grew_is_known_and_never_becomes_less) {
     assert_true(grown(1) >= 2 * MiB(64));
 }
 
+static size_t requested_of(const void *p) {
+    struct vt_heap_object o;
+    for (uint32_t cursor = 0; vt__sample_next_object(&cursor, &o);)
+        if (o.at == p) return o.requested_bytes;
+    return 0;
+}
+
+static double requested_in_use(void) {
+    struct vt_site s;
+    double n = 0;
+    for (uint32_t cursor = 0; vt__sample_next_site(&cursor, &s);)
+        n += s.alloc.requested_bytes - s.freed.requested_bytes;
+    return n;
+}
+
+static void *free_it(void *p) {
+    vt__free(p);
+    return NULL;
+}
+
+TEST_WITH(sample, a_block_resized_where_it_is_counts_what_was_asked_for_last, "VITRINE_SAMPLE=1") {
+    static const size_t rows[][2] = {{600, 605}, {5000, 4000}, {100000, 101000}};
+    vt__free(vt__malloc(1));
+    for (size_t i = 0; i < vt_countof(rows); i++)
+        for (int is_others = 0; is_others < 2; is_others++) {
+            double before = requested_in_use();
+            void *p = vt__malloc(rows[i][0]);
+            assert_int_equal(requested_of(p), rows[i][0]);
+            assert_ptr_equal(vt__realloc(p, rows[i][1]), p);
+            assert_int_equal(requested_of(p), rows[i][1]);
+            assert_true(fabs(requested_in_use() - before - (double)rows[i][1]) < 1);
+            if (is_others)
+                unit_in_thread(free_it, p);
+            else
+                vt__free(p);
+            assert_true(fabs(requested_in_use() - before) < 1);
+        }
+}
+
 UNIT_MAIN()
