@@ -214,25 +214,22 @@ static void count(struct column *c, double seen, const struct figure *f) {
     c->variance += f->variance;
 }
 
-static void judge(const struct pattern *p, uint64_t period, const struct column *c, int n_runs,
+static bool judge(const struct pattern *p, uint64_t period, const struct column *c, int n_runs,
                   double bias_most, double error_most) {
     double mean = c->sum / n_runs, deviation = sqrt(c->squares / n_runs - mean * mean);
     double poisson = sqrt(c->variance / n_runs);
     double bias = mean / (poisson / sqrt(n_runs)), error = deviation / poisson;
     print_message("%-24s %4" PRIu64
-                  " KiB  %-10s bias %+5.2f standard errors, error %.2f of Poisson's\n",
-                  p->name, period / 1024, c->name, bias, error);
-    assert_true_msg(fabs(bias) <= bias_most, "%s, %s: bias expected within %g, seen %g", p->name,
-                    c->name, bias_most, bias);
-    assert_true_msg(error <= error_most, "%s, %s: error expected at most %g, seen %g", p->name,
-                    c->name, error_most, error);
+                  " KiB  %-10s bias %+5.2f standard errors, error %.2f of Poisson's, %d runs\n",
+                  p->name, period / 1024, c->name, bias, error, n_runs);
+    return fabs(bias) <= bias_most && error <= error_most;
 }
 
-static void check(const struct pattern *p, uint64_t period, bool is_short) {
-    int n_runs = is_short ? 30 : 200;
+/* True: bias and error are as they should be, of all three figures. Each first run has numbers of its own. */
+static bool is_fine(const struct pattern *p, uint64_t period, bool is_short, int first_run,
+                    int n_runs) {
     struct column columns[] = {{"in use", 0, 0, 0}, {"allocated", 0, 0, 0}, {"peak", 0, 0, 0}};
-    vt__free(vt__malloc(1));
-    for (int run = 0; run < n_runs; run++) {
+    for (int run = first_run; run < first_run + n_runs; run++) {
         struct truth t = {.rng = (uint64_t)run + 1, .period = (double)period, .is_short = is_short};
         struct vt_sample_totals seen;
         vt__chance_seed((uint64_t)run * 1000003 + 17);
@@ -252,8 +249,20 @@ static void check(const struct pattern *p, uint64_t period, bool is_short) {
     /* of 30 runs the deviation itself is off by 13 %: 5 times that, and 5 standard errors, are one in two millions */
     /* with threads each turn has new random numbers: one of six figures is beyond 2 by chance every sixth time */
     double bias_most = is_short ? 5 : p->has_threads ? 3.5 : 2;
+    bool all_are = true;
     for (unsigned i = 0; i < vt_countof(columns); i++)
-        judge(p, period, &columns[i], n_runs, bias_most, is_short ? 1.3 * 1.65 : 1.3);
+        all_are &= judge(p, period, &columns[i], n_runs, bias_most, is_short ? 1.3 * 1.65 : 1.3);
+    return all_are;
+}
+
+/* One figure in twenty-two is beyond 2 standard errors by chance, and there are 54. A bias that is one is beyond three times as many
+ * of ten times the runs. */
+static void check(const struct pattern *p, uint64_t period, bool is_short) {
+    int n_runs = is_short ? 30 : 200;
+    vt__free(vt__malloc(1));
+    if (is_fine(p, period, is_short, 0, n_runs)) return;
+    assert_false(is_short);
+    assert_true(is_fine(p, period, is_short, n_runs, 10 * n_runs));
 }
 
 static void check_both(unsigned i) {
