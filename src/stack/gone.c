@@ -61,8 +61,8 @@ static uint32_t word_at(const uint8_t *p) {
     return n;
 }
 
-unsigned vt__build_id_of_note(const uint8_t *note, size_t n_bytes, size_t align,
-                              uint8_t out[VT_BUILD_ID_BYTES]) {
+VT_READS_RACILY unsigned vt__build_id_of_note(const uint8_t *note, size_t n_bytes, size_t align,
+                                              uint8_t out[VT_BUILD_ID_BYTES]) {
     for (size_t at = 0; at + 12 <= n_bytes;) {
         size_t name_bytes = word_at(note + at);
         size_t desc_bytes = word_at(note + at + 4);
@@ -130,7 +130,7 @@ static struct load *find_load(uintptr_t start, uintptr_t end) {
 }
 
 /* Is it in memory? What no segment has is only in the file. */
-static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * part) {
+VT_READS_RACILY static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * part) {
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         if (h->p_type == PT_LOAD && (h->p_flags & PF_R) != 0 && part->p_vaddr >= h->p_vaddr &&
@@ -160,8 +160,9 @@ static bool is_revived(const struct load *l, uint32_t n) {
     return false;
 }
 
-static VT_COLD void add_load(const struct dl_phdr_info *info, const ElfW(Phdr) * code,
-                             uintptr_t start, uintptr_t end) {
+VT_READS_RACILY static VT_COLD void add_load(const struct dl_phdr_info *info,
+                                             const ElfW(Phdr) * code, uintptr_t start,
+                                             uintptr_t end) {
     uint32_t n = atomic_load_explicit(&notes.n, memory_order_relaxed);
     if (n == N_LOADS || !vt__region_ready(&notes.loads, (n + 1) * sizeof(struct load))) return;
     struct load *l = load_at(n);
@@ -188,7 +189,9 @@ static VT_COLD void add_load(const struct dl_phdr_info *info, const ElfW(Phdr) *
     atomic_store_explicit(&notes.n, n + 1, memory_order_release);
 }
 
-static int note_module(struct dl_phdr_info *info, size_t size, void *unused) {
+/* The headers, as the notes above, lie in the library's own memory. The loader's lock and the kernel order this with whoever has that
+ * memory next; the thread sanitizer sees neither. */
+VT_READS_RACILY static int note_module(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)size, (void)unused;
     if (!take_name(info->dlpi_name)) return 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
