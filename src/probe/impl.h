@@ -61,7 +61,7 @@ bool vt__site_is_mine(uint32_t id);
 struct vt_box_site *vt__site_row(uint32_t id);
 void vt__site_add_mine(struct vt_box_site *s, const struct vt_share *share);
 void vt__site_end_mine(struct vt_box_site *s, const struct vt_share *share, uint64_t age_ms);
-/* What a live sample counts for has other requested bytes now. With the lock. */
+/* What a live sample counts for has other requested bytes now. Without the lock only by the site's own thread. */
 void vt__site_ask_again(uint32_t id, double requested_bytes_more);
 void vt__site_thread(uint32_t id, uint32_t *stack, uint32_t *thread);
 void vt__sites_new_peak(void); /* what is in use now is the peak, until the next call */

@@ -347,16 +347,24 @@ enum vt_probe_known vt__probe_rests(const void *p) {
     return known;
 }
 
+/* Of a block in use; with the lock, or by the thread whose site it is. */
+static void ask_again(struct vt_record *r, size_t n_bytes) {
+    uint32_t site = atomic_load_explicit(&r->site, memory_order_relaxed);
+    double more = (double)n_bytes - (double)r->requested_bytes;
+    vt__site_ask_again(site, r->objects * more);
+    r->requested_bytes = n_bytes;
+}
+
 void vt__probe_requested(const void *p, size_t n_bytes) {
-    vt_lock(&vt__probe_lock);
-    uint32_t id = vt__record_find(p);
-    struct vt_record *r = id != 0 ? vt__record(id) : NULL;
-    uint32_t site = r != NULL ? atomic_load_explicit(&r->site, memory_order_relaxed) : 0;
-    if (site != 0) {
-        double more = (double)n_bytes - (double)r->requested_bytes;
-        vt__site_ask_again(site, r->objects * more);
-        r->requested_bytes = n_bytes;
+    struct vt_sample_slot *slot = vt__slot_of_thread();
+    uint32_t id = slot != NULL && vt__box_is_mine() ? find_mine(slot, p) : 0;
+    if (known_of(id) == VT_KNOWN_MINE) {
+        ask_again(vt__record(id), n_bytes);
+        return;
     }
+    vt_lock(&vt__probe_lock);
+    id = vt__record_find(p);
+    if (known_of(id) != VT_KNOWN_NOTHING) ask_again(vt__record(id), n_bytes);
     vt_unlock(&vt__probe_lock);
 }
 
