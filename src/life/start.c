@@ -30,6 +30,7 @@
 #include "probe/probe.h"
 
 #define SMALL_LIMIT MiB(64)
+#define TURNS_TO_WAIT 2000000 /* some tens of milliseconds */
 
 enum { NOT_YET, PREPARED, READY };
 
@@ -98,12 +99,19 @@ int vt__life_start(void) {
 
 /* What the process may have is less than `below`, and may be why there was no memory. */
 static VT_COLD void say_limit(const char *what, size_t below) {
-    static _Atomic bool was_said;
+    static _Atomic int progress; /* 0, SAYING, SAID */
+    enum { SAYING = 1, SAID };
     char line[160];
     struct vt_text t = VT_TEXT(line);
     size_t addresses = vt__os_address_limit(), data = vt__os_data_limit();
     size_t limit = vt_min(addresses, data);
-    if (limit >= below || atomic_exchange(&was_said, true)) return;
+    int unsaid = 0;
+    if (limit >= below) return;
+    if (!atomic_compare_exchange_strong(&progress, &unsaid, SAYING)) {
+        /* who gets no memory often ends the process: not before another thread has said why. Bounded: it may be this one, in a handler */
+        for (int n = 0; n < TURNS_TO_WAIT && atomic_load(&progress) == SAYING; n++) vt_pause();
+        return;
+    }
     vt__text_put(&t, "vitrine: warning: no memory for a ");
     vt__text_put(&t, what);
     vt__text_put(&t, ": the process may have ");
@@ -111,6 +119,7 @@ static VT_COLD void say_limit(const char *what, size_t below) {
     vt__text_put(&t, limit == addresses ? " KiB of addresses (ulimit -v)\n"
                                         : " KiB of data (ulimit -d)\n");
     vt__os_write(2, line, t.len);
+    atomic_store(&progress, SAID);
 }
 
 /* Whatever the limit when a thread cannot even have a heap; else below one so small that our tables and steps count, which another
