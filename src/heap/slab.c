@@ -272,8 +272,7 @@ static struct block *fill_from(struct heap *h, struct slab *s) {
     else if (hot)
         want = top_up_goal(s, n_freed, since == 1);
     bin->list_kind = list == NULL && s->was_zero ? LIST_IS_ZERO : LIST_AS_IT_CAME;
-    if (want > 0)
-        want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
+    if (want > 0) want = (uint32_t)vt_min(vt_min(want, k->capacity - s->carved), most - n_freed);
     h->countdown[cls] = countdown - (n_freed + want);
     h->listed_bytes += (uint64_t)(n_freed + want) * k->block_bytes;
     return want > 0 ? carve(s, want, list) : list;
