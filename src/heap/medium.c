@@ -325,13 +325,17 @@ static void count_given(struct heap *h, size_t n_bytes) {
     h->medium_held -= (int64_t)n_bytes;
 }
 
-void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+/* h may be NULL. may_wait: blocks of shared slabs go by way of h's parcel. */
+static void give_list(struct heap *h, unsigned cls, struct block *const *list, unsigned n,
+                      bool may_wait) {
     struct block *shared = NULL, *others = NULL;
     for (unsigned i = 0; i < n; i++) {
         struct block *b = list[i];
         struct slab *s = vt__slab(vt__slice_of(b));
         uintptr_t owner = owner_at_return(s, b, cls);
-        if (owner == VT_OWNER_MEDIUM)
+        if (owner == VT_OWNER_MEDIUM && may_wait)
+            vt__exchange_put(h, b);
+        else if (owner == VT_OWNER_MEDIUM)
             push(&shared, b);
         else if (h == NULL || owner != own(h))
             push(&others, b);
@@ -342,30 +346,18 @@ void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *lis
     if (others != NULL) vt__remote_send(cls, others, /* salt */ 0);
 }
 
+void vt__medium_give_away(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
+    give_list(h, cls, list, n, /* may_wait */ false);
+}
+
 void vt__medium_give_some(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
     if (h != NULL) count_given(h, (size_t)n * vt__classes[cls].block_bytes);
-    vt__medium_give_away(h, cls, list, n);
+    give_list(h, cls, list, n, /* may_wait */ false);
 }
 
 void vt__medium_pass_on(struct heap *h, unsigned cls, struct block *const *list, unsigned n) {
-    struct block *shared = NULL, *others = NULL;
-    bool may_wait = vt__classes[cls].capacity <= EXCHANGE_CAPACITY;
     count_given(h, (size_t)n * vt__classes[cls].block_bytes);
-    for (unsigned i = 0; i < n; i++) {
-        struct block *b = list[i];
-        struct slab *s = vt__slab(vt__slice_of(b));
-        uintptr_t owner = owner_at_return(s, b, cls);
-        if (owner == VT_OWNER_MEDIUM && may_wait)
-            vt__exchange_put(h, b);
-        else if (owner == VT_OWNER_MEDIUM)
-            push(&shared, b);
-        else if (owner != own(h))
-            push(&others, b);
-        else if (give(own_queue(h, cls), s, b))
-            release(s);
-    }
-    if (shared != NULL) give_shared(cls, shared);
-    if (others != NULL) vt__remote_send(cls, others, /* salt */ 0);
+    give_list(h, cls, list, n, vt__classes[cls].capacity <= EXCHANGE_CAPACITY);
 }
 
 void vt__medium_absorb(struct heap *h, struct slab *s, struct block *head, struct block *tail,
